@@ -1,0 +1,34 @@
+// The whole core behind two doors: a typed one for the agent and a JSON one for the page. Both are pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "peakline/architecture.h"
+#include "peakline/gpu_catalogue.h"
+#include "peakline/json.h"
+#include "peakline/model_config.h"
+#include "peakline/quantity.h"
+#include "peakline/report.h"
+#include "peakline/result.h"
+#include "peakline/train_setup.h"
+
+namespace peakline {
+
+// config.json text and setup JSON text (partial) to a Report, or every mistake found in both.
+[[nodiscard]] Result<Report> estimate(std::string_view config_json, std::string_view setup_json);
+
+// The JSON door. `request` is one of
+//   {"schema": 1, "op": "fit", "config": "<config.json text>", "setup": {...}}
+//   {"schema": 1, "op": "gpus"}         -> {"ok": true, "gpus": [{"name", "compute_capability", "total_bytes", ...}]}
+//   {"schema": 1, "op": "setup_keys"}   -> {"ok": true, "keys": [{"name", "kind", "choices", "meaning"}]}
+//   {"schema": 1, "op": "version"}      -> {"ok": true, "core_version": "..."}
+// and the reply is {"ok": true, "report": {...}} or {"ok": false, "errors": [{"code", "where", "message", "hint"}]}.
+// Places inside the config are written "config: line 3, column 7" or "config:/hidden_size", those of the
+// setup "/max_length".
+[[nodiscard]] std::string call(std::string_view request);
+
+// Errors as the JSON the door returns.
+[[nodiscard]] std::string errors_json(const Errors& errors);
+
+}  // namespace peakline

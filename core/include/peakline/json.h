@@ -1,0 +1,50 @@
+// A small JSON tree that keeps what nlohmann's DOM loses: the place of every value and duplicate keys.
+// Filled by a SAX handler (core/src/parse/json_reader.cpp); bounded in size and depth.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "peakline/result.h"
+
+namespace peakline::json {
+
+struct Value;
+struct Null {
+  friend bool operator==(Null, Null) = default;
+};
+using Array = std::vector<Value>;
+using Object = std::vector<std::pair<std::string, Value>>;  // in file order, keys unique
+
+struct Value {
+  std::variant<Null, bool, std::int64_t, double, std::string, Array, Object> data;
+  std::int32_t line = 0;    // 1-based place of the value's last character in the document
+  std::int32_t column = 0;
+
+  [[nodiscard]] bool is_null() const { return std::holds_alternative<Null>(data); }
+  [[nodiscard]] const bool* as_bool() const { return std::get_if<bool>(&data); }
+  [[nodiscard]] const std::int64_t* as_integer() const { return std::get_if<std::int64_t>(&data); }
+  [[nodiscard]] const double* as_real() const { return std::get_if<double>(&data); }
+  [[nodiscard]] const std::string* as_string() const { return std::get_if<std::string>(&data); }
+  [[nodiscard]] const Array* as_array() const { return std::get_if<Array>(&data); }
+  [[nodiscard]] const Object* as_object() const { return std::get_if<Object>(&data); }
+  // Member of an object, or nullptr.
+  [[nodiscard]] const Value* find(std::string_view key) const;
+  // "a string", "the number 3", "null", "an object": for messages of the form "got ..., expected ...".
+  [[nodiscard]] std::string describe() const;
+};
+
+inline constexpr std::size_t kMaxDocumentBytes = 10u << 20;  // the hub's own limit for a config
+inline constexpr int kMaxDepth = 64;
+
+// The tree, or every mistake found (a syntax error ends the reading; duplicate keys are all listed).
+[[nodiscard]] Result<Value> parse(std::string_view text);
+
+// The same value as compact JSON text; bad UTF-8 is replaced, never refused.
+[[nodiscard]] std::string dump(const Value& value);
+
+}  // namespace peakline::json

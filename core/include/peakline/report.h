@@ -1,0 +1,124 @@
+// The answer: numbers, the moment of the peak, the verdict. JSON form: schema 1, keys frozen by a test.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peakline/architecture.h"
+#include "peakline/dtype.h"
+#include "peakline/quantity.h"
+#include "peakline/train_setup.h"
+
+namespace peakline {
+
+inline constexpr std::string_view kCoreVersion = "0.1.0";
+
+enum class Category : std::uint8_t {
+  WeightsFrozen,
+  WeightsTrainable,
+  Quant,
+  Buffers,
+  Gradients,
+  Optimizer,
+  Batch,
+  Activations,
+  Logits,
+  AutocastWeightCasts,
+  Recomputed,
+  Temporaries,
+  KernelTemporaries,
+  OtherStatic,
+};
+inline constexpr int kNumCategories = 14;
+[[nodiscard]] std::string_view name_of(Category category);  // "weights_frozen", ...
+
+struct PeakTensor {
+  std::string name;               // "layers.*.mlp.up_proj: mm"
+  std::vector<std::int64_t> shape;
+  DType dtype = DType::BFloat16;
+  Bytes bytes;                    // of all `count` together
+  std::int64_t count = 1;
+  std::string rule;               // "R017" or empty
+};
+
+struct PeakCategory {
+  Category category = Category::Activations;
+  Bytes bytes;
+  std::vector<PeakTensor> tensors;  // largest first, at most kMaxPeakTensors
+};
+inline constexpr std::size_t kMaxPeakTensors = 6;
+
+struct PhaseMemory {
+  std::string name;
+  Bytes tensor_peak;
+  Bytes end;
+};
+
+struct TimelinePoint {
+  std::int64_t t = 0;  // event index
+  Bytes tensors;
+  std::string phase;
+};
+
+struct Interval {
+  Bytes low;
+  Bytes high;
+  std::string why;
+};
+
+struct Memory {
+  Bytes tensor_peak;     // live bytes, each rounded to 512
+  Bytes allocated_peak;  // what torch.cuda.max_memory_allocated reports; equals tensor_peak until the
+                         // allocator is simulated, and the notes say so
+  Bytes reserved_peak;
+  Bytes process_peak;    // midpoint of `interval`
+  Bytes context;
+  Bytes workspace;
+  Interval interval;     // of the process
+  Bytes static_bytes;    // alive before the first step
+  std::string peak_phase;
+  std::string peak_op;
+  std::vector<PhaseMemory> phases;
+  std::vector<PeakCategory> at_peak;  // largest first; sums to tensor_peak
+  std::vector<TimelinePoint> timeline;  // at most kMaxTimelinePoints, keeps every local maximum that matters
+};
+inline constexpr std::size_t kMaxTimelinePoints = 400;
+
+enum class Answer : std::uint8_t { Fits, TooClose, DoesNotFit, NotModelled };
+enum class Risk : std::uint8_t { Low, Medium, High };
+
+struct Verdict {
+  Answer answer = Answer::NotModelled;
+  Risk risk = Risk::High;
+  Bytes usable;
+  Bytes margin;          // usable minus the interval's high end; negative where it does not fit
+  std::string sentence;
+};
+
+struct Provenance {
+  std::string value;     // JSON pointer or name of the number it speaks of
+  std::string kind;      // exact | derived | assumed | measured
+  std::string sentence;
+};
+
+struct Report {
+  Architecture architecture;
+  TrainSetup setup;
+  Elements num_parameters;
+  Elements num_trainable_parameters;
+  bool has_memory = false;  // false where the step is not modelled: weights only, never a guessed peak
+  Memory memory;
+  Verdict verdict;
+  std::vector<Provenance> provenance;
+  std::vector<std::string> notes;
+};
+
+// Compact JSON of at most 64 KB.
+[[nodiscard]] std::string to_json(const Report& report);
+
+// "21.4 GiB", "512 MiB", "96 B": the one place where bytes become words.
+[[nodiscard]] std::string format_bytes(Bytes bytes);
+
+}  // namespace peakline
