@@ -11,7 +11,8 @@
 namespace peakline {
 
 // Every way an input can be wrong. The number is permanent and shown as E0101; the text of a row lives in
-// core/src/parse/errors.cpp. 01xx JSON, 02xx config.json, 03xx setup, 04xx size, 09xx our own fault.
+// core/src/parse/errors.cpp. 01xx JSON, 02xx config.json, 03xx setup, 04xx size, 05xx files, 06xx the hub,
+// 07xx the command line, 09xx our own fault. Core itself reports none of 05xx to 07xx: the program does.
 enum class ErrorCode : std::uint16_t {
   JsonSyntax = 101,
   JsonEmpty = 102,
@@ -33,6 +34,24 @@ enum class ErrorCode : std::uint16_t {
   RequestUnknownOperation = 307,
   TooLarge = 401,
   NotModelled = 402,
+  FileMissing = 501,
+  FileUnreadable = 502,
+  FileUnwritable = 503,
+  HubReference = 601,
+  HubNotFound = 602,
+  HubGated = 603,
+  HubEntryMissing = 604,
+  HubRevisionMissing = 605,
+  HubDisabled = 606,
+  HubBadToken = 607,
+  HubTooManyRequests = 608,
+  HubUnreachable = 609,
+  HubUnexpectedAnswer = 610,
+  UsageUnknownCommand = 701,
+  UsageUnknownOption = 702,
+  UsageBadValue = 703,
+  UsageConflict = 704,
+  UsageMissing = 705,
   Internal = 901,
 };
 
