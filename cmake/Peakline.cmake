@@ -1,0 +1,27 @@
+# What every target of the project links: `peakline_flags` (language, warnings, what wasm leaves out)
+# and `peakline_json` (nlohmann's header, found natively, linked into the build tree for wasm).
+
+add_library(peakline_flags INTERFACE)
+target_compile_features(peakline_flags INTERFACE cxx_std_20)
+target_compile_options(
+  peakline_flags INTERFACE -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wswitch
+                           $<$<BOOL:${PEAKLINE_DEVELOPER}>:-Werror>)
+if(EMSCRIPTEN)
+  # The page loads this: nothing unwinds in core, and nobody asks for a type's name at run time.
+  target_compile_options(peakline_flags INTERFACE -fno-exceptions -fno-rtti -flto)
+  target_link_options(peakline_flags INTERFACE -flto)
+endif()
+
+add_library(peakline_json INTERFACE)
+if(EMSCRIPTEN)
+  # The system's include folder must stay invisible to em++, so only this one library is linked in.
+  find_path(PEAKLINE_NLOHMANN_DIR nlohmann/json.hpp PATHS /usr/include /usr/local/include
+                                                          NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  set(_only "${PROJECT_BINARY_DIR}/only")
+  file(MAKE_DIRECTORY "${_only}")
+  file(CREATE_LINK "${PEAKLINE_NLOHMANN_DIR}/nlohmann" "${_only}/nlohmann" SYMBOLIC)
+  target_include_directories(peakline_json SYSTEM INTERFACE "${_only}")
+else()
+  find_package(nlohmann_json 3.11 REQUIRED)
+  target_link_libraries(peakline_json INTERFACE nlohmann_json::nlohmann_json)
+endif()

@@ -1,0 +1,53 @@
+// The module as JavaScript sees it: allocate, call, free, and memory that may move.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import createCore from '../../site/wasm/peakline.mjs';
+
+const core = await createCore();
+
+function callText(text) {
+  const bytes = new TextEncoder().encode(text);
+  const pointer = core._peakline_allocate(bytes.length);
+  assert.notEqual(pointer, 0);
+  core.HEAPU8.set(bytes, pointer);
+  const reply = core.UTF8ToString(core._peakline_call(pointer, bytes.length));
+  core._peakline_free(pointer);
+  return JSON.parse(reply);
+}
+const call = (request) => callText(JSON.stringify(request));
+
+test('version answers with the core version', () => {
+  const reply = call({schema: 1, op: 'version'});
+  assert.equal(reply.ok, true);
+  assert.match(reply.core_version, /^\d+\.\d+\.\d+$/);
+});
+
+test('gpus lists cards with sizes beyond 32 bits', () => {
+  const reply = call({schema: 1, op: 'gpus'});
+  assert.equal(reply.ok, true);
+  assert.ok(reply.gpus.length >= 20);
+  assert.ok(reply.gpus.some((card) => card.total_bytes > 2 ** 36));
+});
+
+test('garbage is answered, not aborted on', () => {
+  for (const text of ['', '{', 'null', '[]', '{"schema": 1}', '\u0000', '{"schema": 1, "op": "no"}']) {
+    const reply = callText(text);
+    assert.equal(reply.ok, false, JSON.stringify(text));
+    assert.match(reply.errors[0].code, /^E\d{4}$/);
+    assert.notEqual(reply.errors[0].message, '');
+  }
+});
+
+test('a request of 8 MiB is read after memory has grown', () => {
+  const config = `{"model_type": "${'x'.repeat(8 << 20)}"}`;
+  const reply = call({schema: 1, op: 'fit', config, setup: {}});
+  assert.equal(typeof reply.ok, 'boolean');
+});
+
+test('a thousand calls keep the memory where it is', () => {
+  call({schema: 1, op: 'gpus'});
+  const before = core.HEAPU8.length;
+  for (let i = 0; i < 1000; ++i) call({schema: 1, op: 'gpus'});
+  assert.equal(core.HEAPU8.length, before);
+});
