@@ -5,7 +5,7 @@ import re
 import source_text
 
 MAX_BINDING_LINES = 99
-FORMATTING = "site/format.mjs"
+FORMATTING = "site/page/format.mjs"
 NAME = r"[\w.$?\[\]]*[Bb]ytes"
 ARITHMETIC = (
     rf"{NAME}\b\)?\s*(?:\*\*?|/|\+(?!\+)|-(?!-|>)|<<|>>)=?\s*[\w(]"
