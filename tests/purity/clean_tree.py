@@ -4,7 +4,8 @@ import re
 
 import source_text
 
-SOURCES = (".h", ".cpp", ".cu", ".py", ".sh", ".mjs", ".js", ".css", ".html", ".cmake", "CMakeLists.txt")
+SOURCES = (".h", ".cpp", ".cu", ".py", ".sh", ".mjs", ".js", ".css", ".html", ".cmake",
+           "CMakeLists.txt")
 TEXTS = SOURCES + (".json", ".md", ".yml", ".yaml", ".toml", ".csv", ".jsonl", ".npmrc", "run")
 # Written in pieces, or this file would break its own rule.
 HOSTS = ["pypi" + ".org", "pythonhosted" + ".org", "registry." + "npmjs", "npmjs" + ".com",

@@ -1,10 +1,10 @@
-"""Structure, not names: no model or family is named in code outside core/data. Comments may point at
-the library file they mirror; a trainer or a tool whose name contains a model's is not a model."""
+"""Structure, not names: no model or family is named in code outside core/data. Comments may point
+at the library file they mirror; a trainer or a tool whose name contains a model's is no model."""
 import source_text
 
 NAMES = (
-    r"llama(?!_?factory|\.cpp)|qwen|mistral|gemma|mixtral|deepseek|falcon|gpt_?neox|bloom|phi-?[1-4]"
-    r"|granite|\bcohere(?!n)|mamba|rwkv"
+    r"(?<!o)llama(?!_?factory|\.cpp)|qwen|mistral|gemma|mixtral|deepseek|falcon|gpt_?neox|bloom"
+    r"|phi-?[1-4]|granite|\bcohere(?!n)|mamba|rwkv"
 )
 
 

@@ -19,12 +19,10 @@ class IncludeDirection(unittest.TestCase):
         self.assertEqual(include_direction.check(path, '#include "peakline/quantity.h"\n'), [])
 
     def test_folders_look_left(self):
-        bad = ['#include "symbolic/slot.h"', '#include "train/step.h"', '#include "peakline/report.h"']
-        for include in bad:
-            self.assertTrue(include_direction.check(SOURCE, include + "\n"), include)
-        good = ['#include "model/mlp.h"', '#include "peakline/engine.h"', "#include <vector>"]
-        for include in good:
-            self.assertEqual(include_direction.check(SOURCE, include + "\n"), [], include)
+        for target in ['"symbolic/slot.h"', '"train/step.h"', '"peakline/report.h"']:
+            self.assertTrue(include_direction.check(SOURCE, f"#include {target}\n"), target)
+        for target in ['"model/mlp.h"', '"peakline/engine.h"', "<vector>"]:
+            self.assertEqual(include_direction.check(SOURCE, f"#include {target}\n"), [], target)
         self.assertEqual(include_direction.check(SOURCE, '// #include "train/step.h"\n'), [])
 
 
@@ -60,7 +58,7 @@ class CorePurity(unittest.TestCase):
             "inline constexpr int kNumCategories = 14;",
             "constexpr std::string_view kNames[] = {};",
             "using Errors = std::vector<Error>;",
-            "[[nodiscard]] Result<Report> estimate(std::string_view config, std::string_view setup);",
+            "[[nodiscard]] Result<Report> estimate(std::string_view config_json);",
             "Bytes total(const Memory& memory);",
             "struct Value;",
             "  int local = 0;",
@@ -71,11 +69,11 @@ class CorePurity(unittest.TestCase):
 
 class ModelNames(unittest.TestCase):
     def test_names_in_code(self):
-        for text in ['if (type == "qwen3") {', "struct LlamaBlock {", 'match("phi-3")', "is_gpt_neox()"]:
+        for text in ['if (type == "qwen3") {', "struct LlamaBlock {", '"phi-3"', "is_gpt_neox()"]:
             self.assertTrue(model_names.check(SOURCE, text + "\n"), text)
 
     def test_what_is_no_name(self):
-        for text in ["// Source: models/llama/modeling_llama.py", "Trainer::Llamafactory", "coherent"]:
+        for text in ["// Source: llama/modeling_llama.py", "Trainer::Llamafactory", "coherent", "ollama run"]:
             self.assertEqual(model_names.check(SOURCE, text + "\n"), [], text)
 
 
@@ -98,13 +96,15 @@ class ThinViews(unittest.TestCase):
             "// usable_bytes - high_bytes comes from core",
             "for (let i = 0; i < bytes.length; i++) {",
             "core.HEAPU8.set(bytes, pointer);",
+            "setup.gpu.total_bytes = Math.round(state.vram * 2 ** 30);",
         ]:
             self.assertEqual(thin_views.check("site/app.mjs", text + "\n"), [], text)
 
 
 class CleanTree(unittest.TestCase):
     def test_forbidden(self):
-        for text in ["https://pypi" + ".org/simple", 'open("/' + 'root/x")', "cd /" + "tmp/x", "caf\u00e9"]:
+        host, paths = "https://pypi" + ".org/simple", ['open("/' + 'root/x")', "cd /" + "tmp/x"]
+        for text in [host, *paths, "caf\u00e9"]:
             self.assertTrue(clean_tree.check("scripts/x.py", text + "\n"), text)
 
     def test_allowed(self):

@@ -1,5 +1,6 @@
 """The page and the bindings show numbers, they do not make them: bindings below 100 lines, no
-arithmetic on bytes, no byte units outside the one formatting file."""
+arithmetic on bytes, no division by a byte unit outside the one formatting file. A size that a person
+types in GiB may be multiplied up."""
 import re
 
 import source_text
@@ -11,7 +12,7 @@ ARITHMETIC = (
     rf"{NAME}\b\)?\s*(?:\*\*?|/|\+(?!\+)|-(?!-|>)|<<|>>)=?\s*[\w(]"
     rf"|[\w)\]]\s*(?:\*\*?|/|\+|-|<<|>>)\s*{NAME}\b(?!\s*[(:])"
 )
-UNITS = r"\b(?:1024|1048576|1073741824)\b|2\s*\*\*\s*[1-9]0\b|1\s*<<\s*[1-9]0\b|\b1e(?:6|9)\b"
+UNITS = r"/=?\s*\(?(?:1024|1048576|1073741824|2\s*\*\*\s*[1-9]0|1\s*<<\s*[1-9]0|1e(?:3|6|9))\b"
 
 
 def check(path, text):
