@@ -84,7 +84,10 @@ struct TrainSetup {
 
   json::Value document;                 // the resolved setup as JSON, for the report
   std::vector<ResolvedValue> origins;   // one per leaf of `document`
-  std::vector<std::string> notes;       // what was given but is not modelled
+  std::vector<std::string> notes;       // what was given and changes nothing, one sentence each
+  // Settings in force that change memory in a way the step does not know ("packing = true is not modelled
+  // yet"): where this is not empty the step must not be run, and the answer is Answer::NotModelled.
+  std::vector<std::string> not_modelled;
 };
 
 // Reads a partial setup and resolves every default. Errors: all mistakes at once, each with its pointer and,

@@ -1,0 +1,25 @@
+// Fields and variants -> DenseDecoder, and its parameters counted tensor by tensor.
+#pragma once
+
+#include <string>
+
+#include "architecture/families.h"
+#include "architecture/fields.h"
+#include "peakline/architecture.h"
+
+namespace peakline {
+
+// Reads the decoder into `architecture.dense`, or says in `architecture.not_modelled` what the step
+// does not know. Missing and contradictory fields are reported through `fields`.
+void resolve_dense_decoder(Fields& fields,
+                           const data::FamiliesRow& family,
+                           Architecture& architecture);
+
+// What ends the network: decides whether there is a head.
+enum class Head : std::uint8_t { LanguageModel, None, Classification };
+
+[[nodiscard]] Parameters count_parameters(const DenseDecoder& d,
+                                          Head head,
+                                          std::int64_t num_labels);
+
+}  // namespace peakline

@@ -1,0 +1,83 @@
+#include <nlohmann/json.hpp>
+
+#include "peakline/json.h"
+
+namespace peakline::json {
+namespace {
+
+// With bad UTF-8 replaced, never refused.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string number_text(double value) {
+  return nlohmann::json(value).dump();
+}
+
+void append(std::string& out, const Value& value) {
+  if (value.is_null()) {
+    out += "null";
+  } else if (const bool* flag = value.as_bool()) {
+    out += *flag ? "true" : "false";
+  } else if (const std::int64_t* integer = value.as_integer()) {
+    out += std::to_string(*integer);
+  } else if (const double* real = value.as_real()) {
+    out += number_text(*real);
+  } else if (const std::string* text = value.as_string()) {
+    out += quoted(*text);
+  } else if (const Array* array = value.as_array()) {
+    out += '[';
+    for (const Value& element : *array) {
+      if (&element != array->data()) out += ',';
+      append(out, element);
+    }
+    out += ']';
+  } else if (const Object* object = value.as_object()) {
+    out += '{';
+    for (const auto& member : *object) {
+      if (&member != object->data()) out += ',';
+      out += quoted(member.first);
+      out += ':';
+      append(out, member.second);
+    }
+    out += '}';
+  }
+}
+
+// The first characters of a string, cut between UTF-8 characters.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMaxShown = 60;
+  if (text.size() <= kMaxShown) return text;
+  std::size_t end = kMaxShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  return text.substr(0, end) + "...";
+}
+
+}  // namespace
+
+const Value* Value::find(std::string_view key) const {
+  const Object* object = as_object();
+  if (!object) return nullptr;
+  for (const auto& [name, value] : *object) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+std::string Value::describe() const {
+  if (is_null()) return "null";
+  if (const bool* flag = as_bool()) return *flag ? "true" : "false";
+  if (const std::int64_t* integer = as_integer()) return "the number " + std::to_string(*integer);
+  if (const double* real = as_real()) return "the number " + number_text(*real);
+  if (const std::string* text = as_string()) return "the string " + quoted(shortened(*text));
+  if (const Array* array = as_array()) return array->empty() ? "an empty array" : "an array";
+  return "an object";
+}
+
+std::string dump(const Value& value) {
+  std::string out;
+  append(out, value);
+  return out;
+}
+
+}  // namespace peakline::json

@@ -1,0 +1,133 @@
+// What the values of a setup mean together: contradictions, settings without effect, settings not
+// modelled.
+#include <algorithm>
+
+#include "parse/setup_values.h"
+
+namespace peakline {
+namespace {
+
+constexpr std::int64_t kMaxTokensPerStep = std::int64_t{1} << 31;
+constexpr int kFirstBfloat16Capability = 80;  // Ampere; PyTorch only emulates bf16 below
+constexpr std::string_view kOldCard = "below compute capability 8.0";
+
+bool begins_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+int capability_of(const SetupValues& values) {
+  return parse_compute_capability(values.text("gpu.compute_capability"))
+      .value_or(kFirstBfloat16Capability);
+}
+
+void contradiction(Errors& errors, std::string_view name, std::string message, std::string hint) {
+  errors.push_back(
+      {ErrorCode::SetupInconsistent, pointer_to(name), std::move(message), std::move(hint)});
+}
+
+void check_card(const SetupValues& values, Errors& errors) {
+  if (capability_of(values) >= kFirstBfloat16Capability) return;
+  const std::string card =
+      values.text("gpu.name") + " (" + values.text("gpu.compute_capability") + ")";
+  if (values.given("autocast") && values.text("autocast") == "bf16") {
+    contradiction(errors,
+                  "autocast",
+                  "got bf16 on a card " + std::string(kOldCard) + ": " + card,
+                  "Use fp16, or leave it out.");
+  }
+  if (values.given("dtype") && values.text("dtype") == "bfloat16") {
+    contradiction(errors,
+                  "dtype",
+                  "got bfloat16 on a card " + std::string(kOldCard) + ": " + card,
+                  "Use float16 or float32, or leave it out.");
+  }
+  if (values.text("attn_implementation") == "flash_attention_2") {
+    contradiction(errors,
+                  "attn_implementation",
+                  "got flash_attention_2 on a card " + std::string(kOldCard) + ": " + card,
+                  "Use sdpa or null.");
+  }
+}
+
+// A setting that some other setting switches off.
+void note_idle(const SetupValues& values, std::vector<std::string>& notes) {
+  const std::string method = values.text("method");
+  const bool adapters = method == "lora" || method == "qlora";
+  for (const SetupField& field : setup_fields()) {
+    if (!values.given(field.name)) continue;
+    std::string why;
+    if (begins_with(field.name, "lora.") && !adapters)
+      why = "the method " + method + " has no adapters";
+    if (begins_with(field.name, "quantization.") && method != "qlora") {
+      why = "the method " + method + " does not quantise";
+    }
+    if (field.name == "use_reentrant" && !values.flag("gradient_checkpointing")) {
+      why = "gradient_checkpointing is off";
+    }
+    if (!why.empty()) notes.push_back(std::string(field.name) + " has no effect: " + why + ".");
+  }
+}
+
+bool is_idle(const SetupValues& values, std::string_view name) {
+  const std::string method = values.text("method");
+  if (begins_with(name, "lora.")) return method != "lora" && method != "qlora";
+  return begins_with(name, "quantization.") && method != "qlora";
+}
+
+bool same_value(const json::Value& a, const json::Value& b) {
+  return json::dump(a) == json::dump(b);
+}
+
+void note_not_modelled(const SetupValues& values, TrainSetup& setup) {
+  for (const SetupField& field : setup_fields()) {
+    const json::Value& value = values.at(field.name);
+    if (!values.given(field.name) || is_idle(values, field.name)) continue;
+    if (same_value(value, field_literal(field.kind, field.fallback))) continue;
+    const std::string assignment = std::string(field.name) + " = " + json::dump(value);
+    if (field.effect == Effect::Later) {
+      setup.not_modelled.push_back(assignment + " is not modelled yet");
+    } else if (begins_with(field.name, "stack.")) {
+      setup.notes.push_back(assignment + ": the rules are those of version " +
+                            std::string(field.fallback) + "; other versions may differ.");
+    } else if (begins_with(field.name, "host.")) {
+      setup.notes.push_back(assignment +
+                            " is not used yet: only the card's memory is answered for.");
+    }
+  }
+}
+
+}  // namespace
+
+void check_consistency(const SetupValues& values, Errors& errors) {
+  const std::int64_t batch = values.integer("per_device_train_batch_size");
+  const std::int64_t length = values.integer("max_length");
+  if (Tokens(batch) * length > Tokens(kMaxTokensPerStep)) {
+    errors.push_back({ErrorCode::SetupOutOfRange,
+                      "/per_device_train_batch_size",
+                      "got " + std::to_string(batch) + " sequences of " + std::to_string(length) +
+                          " tokens, expected at most 2147483648 tokens in a step",
+                      "Use a smaller batch or a smaller max_length."});
+  }
+  check_card(values, errors);
+}
+
+void note_effects(const SetupValues& values, TrainSetup& setup) {
+  note_idle(values, setup.notes);
+  note_not_modelled(values, setup);
+  const std::string trainer = values.text("trainer");
+  if (trainer != "transformers" && trainer != "none") {
+    setup.not_modelled.push_back("the defaults of the trainer " + trainer +
+                                 " are not modelled yet");
+  }
+  if (values.text("method") == "inference") {
+    setup.not_modelled.push_back("inference is not modelled yet");
+  }
+  if (values.text("attention_mask") == "padded") {
+    setup.not_modelled.push_back("attention_mask = \"padded\" is not modelled yet");
+  }
+  if (values.text("autocast") == "fp16") {
+    setup.not_modelled.push_back("the gradient scaler of fp16 autocast is not modelled yet");
+  }
+}
+
+}  // namespace peakline

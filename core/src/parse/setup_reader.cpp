@@ -1,0 +1,219 @@
+// Checks what was given: every key known, every value of its type and in range, all mistakes at
+// once.
+#include "parse/nearest.h"
+#include "parse/setup_values.h"
+
+namespace peakline {
+namespace {
+
+std::string bound_text(double bound) {
+  const std::int64_t whole = static_cast<std::int64_t>(bound);
+  if (bound < 1e18 && static_cast<double>(whole) == bound) return std::to_string(whole);
+  return json::dump({bound, 0, 0});
+}
+
+std::string expectation(const SetupField& field) {
+  const std::string null_too = field.nullable ? " or null" : "";
+  const std::string range = bound_text(field.low) + " to " + bound_text(field.high);
+  switch (field.kind) {
+    case FieldKind::Integer:
+      return (field.low == field.high ? bound_text(field.low) : "an integer from " + range) +
+             null_too;
+    case FieldKind::Number:
+      return "a number from " + range + null_too;
+    case FieldKind::Boolean:
+      return "true or false" + null_too;
+    case FieldKind::Choice: {
+      std::string list;
+      any_choice(field.choices, [&](std::string_view name) {
+        list += (list.empty() ? "" : ", ") + std::string(name);
+        return false;
+      });
+      return "one of " + list + null_too;
+    }
+    case FieldKind::Text:
+      return "a string" + null_too;
+    case FieldKind::Texts:
+      return "a list of strings" + null_too;
+    case FieldKind::Integers:
+      return "a list of integers from 1 to " + bound_text(field.high) + null_too;
+    case FieldKind::Members:
+      return "an object" + null_too;
+    case FieldKind::Targets:
+      return "\"all-linear\" or a list of module names" + null_too;
+  }
+  return "something else";
+}
+
+class Reader {
+ public:
+  explicit Reader(Errors& errors) : errors_(errors) {}
+
+  void read(const json::Object& members, const std::string& group) {
+    for (const auto& [key, value] : members) {
+      const std::string name = group.empty() ? key : group + "." + key;
+      if (const SetupField* field = find_setup_field(name)) {
+        check(*field, value);
+      } else if (group.empty() && is_setup_group(key)) {
+        read_group(key, value);
+      } else {
+        report(ErrorCode::SetupUnknownKey,
+               where(group, key),
+               "got an unknown key, expected a setup key",
+               setup_key_hint(name));
+      }
+    }
+  }
+
+  SetupValues take() { return std::move(values_); }
+
+ private:
+  // A key may hold any text: "~" and "/" are escaped as JSON pointers want.
+  static std::string where(const std::string& group, const std::string& key) {
+    std::string result = group.empty() ? "/" : "/" + group + "/";
+    for (const char c : key) {
+      if (c == '~')
+        result += "~0";
+      else if (c == '/')
+        result += "~1";
+      else
+        result += c;
+    }
+    return result;
+  }
+
+  void report(ErrorCode code, std::string where, std::string message, std::string hint) {
+    errors_.push_back({code, std::move(where), std::move(message), std::move(hint)});
+  }
+
+  void read_group(const std::string& group, const json::Value& value) {
+    if (group == "gpu" && value.as_string()) {
+      const json::Value object = gpu_text_to_object(value);
+      read(*object.as_object(), group);
+    } else if (const json::Object* members = value.as_object()) {
+      read(*members, group);
+    } else {
+      report(ErrorCode::SetupWrongType,
+             "/" + group,
+             "got " + value.describe() + ", expected an object" +
+                 (group == "gpu" ? " or a card's name" : ""),
+             "");
+    }
+  }
+
+  void check(const SetupField& field, const json::Value& value) {
+    if (value.is_null() && field.nullable) return keep(field, value);
+    switch (field.kind) {
+      case FieldKind::Integer:
+        return check_integer(field, value);
+      case FieldKind::Number:
+        return check_number(field, value);
+      case FieldKind::Boolean:
+        return value.as_bool() ? keep(field, value) : wrong_type(field, value);
+      case FieldKind::Choice:
+        return check_choice(field, value);
+      case FieldKind::Text:
+        return value.as_string() && !value.as_string()->empty() ? keep(field, value)
+                                                                : wrong_type(field, value);
+      case FieldKind::Texts:
+      case FieldKind::Targets:
+      case FieldKind::Integers:
+        return check_list(field, value);
+      case FieldKind::Members:
+        return value.as_object() ? keep(field, value) : wrong_type(field, value);
+    }
+  }
+
+  void keep(const SetupField& field, const json::Value& value) {
+    values_.set(field.name, value, Origin::Given);
+  }
+
+  void wrong_type(const SetupField& field, const json::Value& value, std::string hint = "") {
+    if (field.kind == FieldKind::Integer && value.as_real())
+      hint = "Write it without a decimal point.";
+    if (value.as_string() && (field.kind == FieldKind::Integer || field.kind == FieldKind::Number ||
+                              field.kind == FieldKind::Boolean)) {
+      hint = "Write it without quotes.";
+    }
+    report(ErrorCode::SetupWrongType,
+           pointer_to(field.name),
+           "got " + value.describe() + ", expected " + expectation(field),
+           std::move(hint));
+  }
+
+  void out_of_range(const SetupField& field, const json::Value& value) {
+    report(ErrorCode::SetupOutOfRange,
+           pointer_to(field.name),
+           "got " + value.describe() + ", expected " + expectation(field),
+           "");
+  }
+
+  void check_integer(const SetupField& field, const json::Value& value) {
+    const std::int64_t* number = value.as_integer();
+    if (!number) return wrong_type(field, value);
+    const double real = static_cast<double>(*number);
+    if (real < field.low || real > field.high) return out_of_range(field, value);
+    keep(field, value);
+  }
+
+  void check_number(const SetupField& field, const json::Value& value) {
+    const std::int64_t* integer = value.as_integer();
+    if (!integer && !value.as_real()) return wrong_type(field, value);
+    const double real = integer ? static_cast<double>(*integer) : *value.as_real();
+    if (!(real >= field.low && real <= field.high)) return out_of_range(field, value);
+    keep(field, {real, value.line, value.column});
+  }
+
+  void check_choice(const SetupField& field, const json::Value& value) {
+    const std::string* text = value.as_string();
+    if (!text) return wrong_type(field, value);
+    if (any_choice(field.choices, [&](std::string_view name) { return name == *text; })) {
+      return keep(field, value);
+    }
+    const std::string_view near = nearest_choice(*text, field.choices);
+    report(ErrorCode::SetupUnknownValue,
+           pointer_to(field.name),
+           "got " + value.describe() + ", expected " + expectation(field),
+           near.empty() ? "" : "Did you mean \"" + std::string(near) + "\"?");
+  }
+
+  void check_list(const SetupField& field, const json::Value& value) {
+    if (field.kind == FieldKind::Targets && value.as_string()) {
+      if (*value.as_string() == "all-linear") return keep(field, value);
+      return wrong_type(field, value, "Write module names as a list: [\"q_proj\", \"v_proj\"].");
+    }
+    const json::Array* elements = value.as_array();
+    if (!elements) return wrong_type(field, value);
+    const bool needs_one = field.kind != FieldKind::Texts;
+    if (needs_one && elements->empty()) return wrong_type(field, value);
+    bool good = true;
+    for (std::size_t i = 0; i < elements->size(); ++i) {
+      const json::Value& element = (*elements)[i];
+      const std::int64_t* integer = element.as_integer();
+      const bool fits =
+          field.kind == FieldKind::Integers
+              ? integer && *integer >= 1 && static_cast<double>(*integer) <= field.high
+              : element.as_string() && !element.as_string()->empty();
+      if (fits) continue;
+      good = false;
+      report(ErrorCode::SetupWrongType,
+             pointer_to(field.name) + "/" + std::to_string(i),
+             "got " + element.describe() + ", expected " + expectation(field),
+             "");
+    }
+    if (good) keep(field, value);
+  }
+
+  Errors& errors_;
+  SetupValues values_;
+};
+
+}  // namespace
+
+SetupValues read_given_setup(const json::Value& document, Errors& errors) {
+  Reader reader(errors);
+  if (const json::Object* members = document.as_object()) reader.read(*members, "");
+  return reader.take();
+}
+
+}  // namespace peakline
