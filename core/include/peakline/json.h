@@ -14,11 +14,12 @@
 namespace peakline::json {
 
 struct Value;
+struct Member;
 struct Null {
   friend bool operator==(Null, Null) = default;
 };
 using Array = std::vector<Value>;
-using Object = std::vector<std::pair<std::string, Value>>;  // in file order, keys unique
+using Object = std::vector<Member>;  // in file order, keys unique
 
 struct Value {
   std::variant<Null, bool, std::int64_t, double, std::string, Array, Object> data;
@@ -36,6 +37,15 @@ struct Value {
   [[nodiscard]] const Value* find(std::string_view key) const;
   // "a string", "the number 3", "null", "an object": for messages of the form "got ..., expected ...".
   [[nodiscard]] std::string describe() const;
+};
+
+// A class of its own, not a std::pair: clang instantiates a pair while Value is still incomplete.
+struct Member {
+  Member() = default;
+  Member(std::string_view key, Value value) : first(key), second(std::move(value)) {}
+
+  std::string first;  // the key
+  Value second;
 };
 
 inline constexpr std::size_t kMaxDocumentBytes = 10u << 20;  // the hub's own limit for a config
