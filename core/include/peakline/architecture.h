@@ -1,5 +1,5 @@
-// A validated model: what the configuration means. Structure comes from fields and from the variants that
-// core/data/families.json gives a model_type; no code looks at a name.
+// A validated model: what the configuration means. Structure comes from fields and from the
+// variants that core/data/families.json gives a model_type; no code looks at a name.
 #pragma once
 
 #include <cstdint>
@@ -32,20 +32,21 @@ struct DenseDecoder {
   bool qkv_bias = false;
   bool o_bias = false;
   bool mlp_bias = false;
-  bool qk_norm = false;                        // an rms norm over D on q and on k, before the rotation
+  bool qk_norm = false;  // an rms norm over D on q and on k, before the rotation
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
   std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides
-  bool sliding_layers_first = false;           // true where the window applies to the first layers instead
-  bool rotary_float32_position_scaling = false;  // dynamic / longrope variants recompute their frequencies
+  bool sliding_layers_first = false;  // true: the window applies to the first layers instead
+  // dynamic / longrope variants recompute their frequencies
+  bool rotary_float32_position_scaling = false;
 };
 
 struct Parameters {
-  Elements total;        // what model.num_parameters() says (tied weights once)
-  bool exact = false;    // false: fields leave something open, `assumptions` says what
-  Elements embedding;    // input embedding (and position embeddings)
-  Elements head;         // lm_head where not tied
-  Elements linear;       // weights that bitsandbytes would quantise
-  Elements other;        // norms, biases, everything else
+  Elements total;      // what model.num_parameters() says (tied weights once)
+  bool exact = false;  // false: fields leave something open, `assumptions` says what
+  Elements embedding;  // input embedding (and position embeddings)
+  Elements head;       // lm_head where not tied
+  Elements linear;     // weights that bitsandbytes would quantise
+  Elements other;      // norms, biases, everything else
 };
 
 struct Architecture {
@@ -53,16 +54,19 @@ struct Architecture {
   std::int64_t num_layers = 0;
   std::int64_t vocab_size = 0;
   std::int64_t max_position_embeddings = 0;  // 0 where absent
-  std::optional<DenseDecoder> dense;  // present where the step is modelled
-  std::string not_modelled;           // why `dense` is absent: one sentence; empty where present
-  std::optional<Parameters> parameters;   // absent where the fields do not suffice; the reason is in `notes`
-  std::optional<Parameters> alternative;  // the second reading where fields leave two (tie flag absent)
-  std::vector<std::string> assumptions;   // what was assumed, one sentence each, ordered
+  std::optional<DenseDecoder> dense;         // present where the step is modelled
+  std::string not_modelled;  // why `dense` is absent: one sentence; empty where present
+  // Absent where the fields do not suffice; the reason is in `notes`.
+  std::optional<Parameters> parameters;
+  // The second reading where fields leave two (tie flag absent).
+  std::optional<Parameters> alternative;
+  std::vector<std::string> assumptions;  // what was assumed, one sentence each, ordered
   std::vector<std::string> notes;
 };
 
-// Validates and resolves. Errors: missing or contradictory fields of a shape this core knows, with pointers
-// into the config. A model it does not know is not an error: `dense` stays empty and says why.
+// Validates and resolves. Errors: missing or contradictory fields of a shape this core knows, with
+// pointers into the config. A model it does not know is not an error: `dense` stays empty and says
+// why.
 [[nodiscard]] Result<Architecture> build_architecture(const ModelConfig& config);
 
 }  // namespace peakline

@@ -8,7 +8,17 @@
 
 namespace peakline {
 
-enum class DType : std::uint8_t { Bool, UInt8, Int8, Int32, Int64, UInt64, Float16, BFloat16, Float32 };
+enum class DType : std::uint8_t {
+  Bool,
+  UInt8,
+  Int8,
+  Int32,
+  Int64,
+  UInt64,
+  Float16,
+  BFloat16,
+  Float32
+};
 
 [[nodiscard]] constexpr std::int64_t bytes_per_element(DType dtype) {
   switch (dtype) {

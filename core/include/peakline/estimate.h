@@ -1,4 +1,5 @@
-// The whole core behind two doors: a typed one for the agent and a JSON one for the page. Both are pure.
+// The whole core behind two doors: a typed one for the agent and a JSON one for the page. Both are
+// pure.
 #pragma once
 
 #include <string>
@@ -20,12 +21,15 @@ namespace peakline {
 
 // The JSON door. `request` is one of
 //   {"schema": 1, "op": "fit", "config": "<config.json text>", "setup": {...}}
-//   {"schema": 1, "op": "gpus"}         -> {"ok": true, "gpus": [{"name", "compute_capability", "total_bytes", ...}]}
-//   {"schema": 1, "op": "setup_keys"}   -> {"ok": true, "keys": [{"name", "kind", "choices", "meaning"}]}
+//   {"schema": 1, "op": "gpus"}
+//     -> {"ok": true, "gpus": [{"name", "compute_capability", "total_bytes", ...}]}
+//   {"schema": 1, "op": "setup_keys"}
+//     -> {"ok": true, "keys": [{"name", "kind", "choices", "meaning"}]}
 //   {"schema": 1, "op": "version"}      -> {"ok": true, "core_version": "..."}
-// and the reply is {"ok": true, "report": {...}} or {"ok": false, "errors": [{"code", "where", "message", "hint"}]}.
-// Places inside the config are written "config: line 3, column 7" or "config:/hidden_size", those of the
-// setup "/max_length".
+// and the reply is {"ok": true, "report": {...}}
+//               or {"ok": false, "errors": [{"code", "where", "message", "hint"}]}.
+// Places inside the config are written "config: line 3, column 7" or "config:/hidden_size", those
+// of the setup "/max_length".
 [[nodiscard]] std::string call(std::string_view request);
 
 // Errors as the JSON the door returns.

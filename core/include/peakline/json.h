@@ -1,5 +1,5 @@
-// A small JSON tree that keeps what nlohmann's DOM loses: the place of every value and duplicate keys.
-// Filled by a SAX handler (core/src/parse/json_reader.cpp); bounded in size and depth.
+// A small JSON tree that keeps what nlohmann's DOM loses: the place of every value and duplicate
+// keys. Filled by a SAX handler (core/src/parse/json_reader.cpp); bounded in size and depth.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ using Object = std::vector<Member>;  // in file order, keys unique
 
 struct Value {
   std::variant<Null, bool, std::int64_t, double, std::string, Array, Object> data;
-  std::int32_t line = 0;    // 1-based place of the value's last character in the document
+  std::int32_t line = 0;  // 1-based place of the value's last character in the document
   std::int32_t column = 0;
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<Null>(data); }
@@ -35,7 +35,7 @@ struct Value {
   [[nodiscard]] const Object* as_object() const { return std::get_if<Object>(&data); }
   // Member of an object, or nullptr.
   [[nodiscard]] const Value* find(std::string_view key) const;
-  // "a string", "the number 3", "null", "an object": for messages of the form "got ..., expected ...".
+  // "a string", "the number 3", "null", "an object": for "got ..., expected ...".
   [[nodiscard]] std::string describe() const;
 };
 
@@ -51,7 +51,8 @@ struct Member {
 inline constexpr std::size_t kMaxDocumentBytes = 10u << 20;  // the hub's own limit for a config
 inline constexpr int kMaxDepth = 64;
 
-// The tree, or every mistake found (a syntax error ends the reading; duplicate keys are all listed).
+// The tree, or every mistake found (a syntax error ends the reading; duplicate keys are all
+// listed).
 [[nodiscard]] Result<Value> parse(std::string_view text);
 
 // The same value as compact JSON text; bad UTF-8 is replaced, never refused.

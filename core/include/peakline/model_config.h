@@ -18,8 +18,8 @@ struct ModelConfig {
   json::Value document;                    // the whole file, for fields a variant needs
 };
 
-// Reads a config.json. Errors: everything that is wrong with the file as JSON, and a document that is not a
-// model's config (no model_type and no recognisable size fields).
+// Reads a config.json. Errors: everything that is wrong with the file as JSON, and a document that
+// is not a model's config (no model_type and no recognisable size fields).
 [[nodiscard]] Result<ModelConfig> parse_model_config(std::string_view text);
 
 }  // namespace peakline

@@ -1,5 +1,6 @@
-// Integers that know their unit. All counts are 64-bit on every platform (wasm32 included) and saturate
-// instead of wrapping, so an absurd input can be reported as too large rather than as a small number.
+// Integers that know their unit. All counts are 64-bit on every platform (wasm32 included) and
+// saturate instead of wrapping, so an absurd input can be reported as too large rather than as a
+// small number.
 #pragma once
 
 #include <compare>
@@ -20,7 +21,8 @@ class Quantity {
 
   friend constexpr Quantity operator+(Quantity a, Quantity b) {
     std::int64_t sum = 0;
-    if (__builtin_add_overflow(a.count_, b.count_, &sum)) return Quantity(a.count_ < 0 ? kMin : kMax);
+    if (__builtin_add_overflow(a.count_, b.count_, &sum))
+      return Quantity(a.count_ < 0 ? kMin : kMax);
     return Quantity(sum);
   }
   friend constexpr Quantity operator-(Quantity a, Quantity b) {
@@ -52,11 +54,18 @@ using Bytes = Quantity<struct BytesTag>;
 using Elements = Quantity<struct ElementsTag>;
 using Tokens = Quantity<struct TokensTag>;
 
-[[nodiscard]] constexpr Bytes mebibytes(std::int64_t n) { return Bytes(n) * (std::int64_t{1} << 20); }
-[[nodiscard]] constexpr Bytes gibibytes(std::int64_t n) { return Bytes(n) * (std::int64_t{1} << 30); }
+[[nodiscard]] constexpr Bytes mebibytes(std::int64_t n) {
+  return Bytes(n) * (std::int64_t{1} << 20);
+}
+[[nodiscard]] constexpr Bytes gibibytes(std::int64_t n) {
+  return Bytes(n) * (std::int64_t{1} << 30);
+}
 
-// `bytes` times `numerator / denominator`, rounded down; for shares and percentages without floating point.
-[[nodiscard]] constexpr Bytes scaled(Bytes bytes, std::int64_t numerator, std::int64_t denominator) {
+// `bytes` times `numerator / denominator`, rounded down; for shares and percentages without
+// floating point.
+[[nodiscard]] constexpr Bytes scaled(Bytes bytes,
+                                     std::int64_t numerator,
+                                     std::int64_t denominator) {
   const __int128 product = static_cast<__int128>(bytes.count()) * numerator;
   return Bytes(static_cast<std::int64_t>(product / denominator));
 }

@@ -1,4 +1,5 @@
-// The answer: numbers, the moment of the peak, the verdict. JSON form: schema 1, keys frozen by a test.
+// The answer: numbers, the moment of the peak, the verdict. JSON form: schema 1, keys frozen by a
+// test.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +36,12 @@ inline constexpr int kNumCategories = 14;
 [[nodiscard]] std::string_view name_of(Category category);  // "weights_frozen", ...
 
 struct PeakTensor {
-  std::string name;               // "layers.*.mlp.up_proj: mm"
+  std::string name;  // "layers.*.mlp.up_proj: mm"
   std::vector<std::int64_t> shape;
   DType dtype = DType::BFloat16;
-  Bytes bytes;                    // of all `count` together
+  Bytes bytes;  // of all `count` together
   std::int64_t count = 1;
-  std::string rule;               // "R017" or empty
+  std::string rule;  // "R017" or empty
 };
 
 struct PeakCategory {
@@ -70,19 +71,20 @@ struct Interval {
 
 struct Memory {
   Bytes tensor_peak;     // live bytes, each rounded to 512
-  Bytes allocated_peak;  // what torch.cuda.max_memory_allocated reports; equals tensor_peak until the
-                         // allocator is simulated, and the notes say so
+  Bytes allocated_peak;  // what torch.cuda.max_memory_allocated reports; equals tensor_peak until
+                         // the allocator is simulated, and the notes say so
   Bytes reserved_peak;
-  Bytes process_peak;    // midpoint of `interval`
+  Bytes process_peak;  // midpoint of `interval`
   Bytes context;
   Bytes workspace;
-  Interval interval;     // of the process
-  Bytes static_bytes;    // alive before the first step
+  Interval interval;   // of the process
+  Bytes static_bytes;  // alive before the first step
   std::string peak_phase;
   std::string peak_op;
   std::vector<PhaseMemory> phases;
   std::vector<PeakCategory> at_peak;  // largest first; sums to tensor_peak
-  std::vector<TimelinePoint> timeline;  // at most kMaxTimelinePoints, keeps every local maximum that matters
+  // At most kMaxTimelinePoints; keeps every local maximum that matters.
+  std::vector<TimelinePoint> timeline;
 };
 inline constexpr std::size_t kMaxTimelinePoints = 400;
 
@@ -93,13 +95,13 @@ struct Verdict {
   Answer answer = Answer::NotModelled;
   Risk risk = Risk::High;
   Bytes usable;
-  Bytes margin;          // usable minus the interval's high end; negative where it does not fit
+  Bytes margin;  // usable minus the interval's high end; negative where it does not fit
   std::string sentence;
 };
 
 struct Provenance {
-  std::string value;     // JSON pointer or name of the number it speaks of
-  std::string kind;      // exact | derived | assumed | measured
+  std::string value;  // JSON pointer or name of the number it speaks of
+  std::string kind;   // exact | derived | assumed | measured
   std::string sentence;
 };
 
@@ -108,7 +110,8 @@ struct Report {
   TrainSetup setup;
   Elements num_parameters;
   Elements num_trainable_parameters;
-  bool has_memory = false;  // false where the step is not modelled: weights only, never a guessed peak
+  // False where the step is not modelled: weights only, never a guessed peak.
+  bool has_memory = false;
   Memory memory;
   Verdict verdict;
   std::vector<Provenance> provenance;

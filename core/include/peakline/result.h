@@ -10,9 +10,10 @@
 
 namespace peakline {
 
-// Every way an input can be wrong. The number is permanent and shown as E0101; the text of a row lives in
-// core/src/parse/errors.cpp. 01xx JSON, 02xx config.json, 03xx setup, 04xx size, 05xx files, 06xx the hub,
-// 07xx the command line, 09xx our own fault. Core itself reports none of 05xx to 07xx: the program does.
+// Every way an input can be wrong. The number is permanent and shown as E0101; the text of a row
+// lives in core/src/parse/errors.cpp. 01xx JSON, 02xx config.json, 03xx setup, 04xx size, 05xx
+// files, 06xx the hub, 07xx the command line, 09xx our own fault. Core itself reports none of 05xx
+// to 07xx: the program does.
 enum class ErrorCode : std::uint16_t {
   JsonSyntax = 101,
   JsonEmpty = 102,
@@ -57,7 +58,7 @@ enum class ErrorCode : std::uint16_t {
 
 struct Error {
   ErrorCode code = ErrorCode::Internal;
-  std::string where;    // JSON pointer ("/max_length") or "line 3, column 7"; empty for the whole document
+  std::string where;    // "/max_length" or "line 3, column 7"; empty for the whole document
   std::string message;  // "got ..., expected ..."
   std::string hint;     // what to do; may be empty
 

@@ -1,6 +1,6 @@
-// How a person wants to train. Spelling and meaning: contracts of transformers' TrainingArguments, PEFT's
-// LoraConfig and bitsandbytes; one JSON document in (partial), one resolved setup out, with the origin of
-// every value.
+// How a person wants to train. Spelling and meaning: contracts of transformers' TrainingArguments,
+// PEFT's LoraConfig and bitsandbytes; one JSON document in (partial), one resolved setup out, with
+// the origin of every value.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,15 @@
 namespace peakline {
 
 enum class Method : std::uint8_t { Full, Lora, Qlora, Inference };
-enum class Trainer : std::uint8_t { Transformers, None, Trl, Torchtune, Unsloth, Axolotl, Llamafactory };
+enum class Trainer : std::uint8_t {
+  Transformers,
+  None,
+  Trl,
+  Torchtune,
+  Unsloth,
+  Axolotl,
+  Llamafactory
+};
 enum class AttentionMask : std::uint8_t { None, Ones, Padded };
 enum class Attention : std::uint8_t { LibraryChoice, Sdpa, Eager, FlashAttention2, SdpaEfficient };
 enum class Autocast : std::uint8_t { Off, Bf16, Fp16 };
@@ -26,7 +34,7 @@ struct LoraSetup {
   std::int64_t r = 16;
   std::int64_t lora_alpha = 32;
   double lora_dropout = 0.0;
-  bool all_linear = true;                  // target_modules == "all-linear"
+  bool all_linear = true;                   // target_modules == "all-linear"
   std::vector<std::string> target_modules;  // module names where not all_linear
   std::vector<std::string> modules_to_save;
   bool autocast_adapter_dtype = true;  // PEFT: adapters of a 16-bit model are kept in float32
@@ -45,9 +53,9 @@ struct QuantizationSetup {
 };
 
 struct GpuSetup {
-  std::string name;        // as in the catalogue, or "custom"
+  std::string name;  // as in the catalogue, or "custom"
   std::int64_t count = 1;
-  Bytes total;             // what the driver reports where a source states it, else the marketed size
+  Bytes total;  // what the driver reports where a source states it, else the marketed size
   bool total_is_reported = false;
   Bytes used_by_others;
   int compute_capability = 80;  // major * 10 + minor
@@ -82,16 +90,17 @@ struct TrainSetup {
   QuantizationSetup quantization;
   GpuSetup gpu;
 
-  json::Value document;                 // the resolved setup as JSON, for the report
-  std::vector<ResolvedValue> origins;   // one per leaf of `document`
-  std::vector<std::string> notes;       // what was given and changes nothing, one sentence each
-  // Settings in force that change memory in a way the step does not know ("packing = true is not modelled
-  // yet"): where this is not empty the step must not be run, and the answer is Answer::NotModelled.
+  json::Value document;                // the resolved setup as JSON, for the report
+  std::vector<ResolvedValue> origins;  // one per leaf of `document`
+  std::vector<std::string> notes;      // what was given and changes nothing, one sentence each
+  // Settings in force that change memory in a way the step does not know ("packing = true is not
+  // modelled yet"): where this is not empty the step must not be run, and the answer is
+  // Answer::NotModelled.
   std::vector<std::string> not_modelled;
 };
 
-// Reads a partial setup and resolves every default. Errors: all mistakes at once, each with its pointer and,
-// for an unknown key or value, the nearest known one as hint.
+// Reads a partial setup and resolves every default. Errors: all mistakes at once, each with its
+// pointer and, for an unknown key or value, the nearest known one as hint.
 [[nodiscard]] Result<TrainSetup> parse_train_setup(std::string_view text);
 
 // One row per setup key, for --help, the page's controls and the schema test.
