@@ -73,7 +73,8 @@ class ModelNames(unittest.TestCase):
             self.assertTrue(model_names.check(SOURCE, text + "\n"), text)
 
     def test_what_is_no_name(self):
-        for text in ["// Source: llama/modeling_llama.py", "Trainer::Llamafactory", "coherent", "ollama run"]:
+        source = "// Source: llama/modeling_llama.py"
+        for text in [source, "Trainer::Llamafactory", "coherent", "ollama run"]:
             self.assertEqual(model_names.check(SOURCE, text + "\n"), [], text)
 
 

@@ -1,6 +1,6 @@
 """The page and the bindings show numbers, they do not make them: bindings below 100 lines, no
-arithmetic on bytes, no division by a byte unit outside the one formatting file. A size that a person
-types in GiB may be multiplied up."""
+arithmetic on bytes, no division by a byte unit outside the one formatting file. A size that a
+person types in GiB may be multiplied up; a drawing scales what `share` made of the bytes."""
 import re
 
 import source_text
@@ -9,7 +9,7 @@ MAX_BINDING_LINES = 99
 FORMATTING = "site/page/format.mjs"
 NAME = r"[\w.$?\[\]]*[Bb]ytes"
 ARITHMETIC = (
-    rf"{NAME}\b\)?\s*(?:\*\*?|/|\+(?!\+)|-(?!-|>)|<<|>>)=?\s*[\w(]"
+    rf"{NAME}\b\s*(?:\*\*?|/|\+(?!\+)|-(?!-|>)|<<|>>)=?\s*[\w(]"
     rf"|[\w)\]]\s*(?:\*\*?|/|\+|-|<<|>>)\s*{NAME}\b(?!\s*[(:])"
 )
 UNITS = r"/=?\s*\(?(?:1024|1048576|1073741824|2\s*\*\*\s*[1-9]0|1\s*<<\s*[1-9]0|1e(?:3|6|9))\b"
@@ -33,7 +33,9 @@ if __name__ == "__main__":
     source_text.finish(
         [
             problem
-            for path, text in source_text.files("site", "web", suffixes=[".h", ".cpp", ".mjs", ".js"])
+            for path, text in source_text.files(
+                "site", "web", suffixes=[".h", ".cpp", ".mjs", ".js"]
+            )
             for problem in check(path, text)
         ]
     )
