@@ -1,0 +1,239 @@
+// Wires the form, the hub, core and the answer together. Every change asks core again; there is no
+// button to press.
+import {Address} from './page/address.mjs';
+import {Answer} from './page/answer.mjs';
+import {Controls} from './page/controls.mjs';
+import {CoreClient} from './page/core_client.mjs';
+import {byId, debounced, h} from './page/dom.mjs';
+import {cleanEndpoint, kDefaultEndpoint} from './page/hub.mjs';
+import {acceptDrops, ModelSource} from './page/model_source.mjs';
+import {toSetup} from './page/setup.mjs';
+import {asText, copy, download} from './page/share.mjs';
+import {kept, thisTab} from './page/storage.mjs';
+import {watchTheme} from './page/theme.mjs';
+import {patternSheet} from './page/view/categories.mjs';
+
+const kMaxKeptConfig = 200_000;  // characters of a pasted config that survive a reload
+
+const core = new CoreClient(new URL('worker.mjs', import.meta.url));
+const answer = new Answer();
+const controls = new Controls((key) => {
+  address.write(controls.state, key);
+  ask();
+});
+const address = new Address(restore);
+let source = {kind: 'none'};
+let endpoint = cleanEndpoint(new URLSearchParams(window.location.search).get('endpoint') ?? kept.get('endpoint') ?? '') ?? kDefaultEndpoint;
+const model = new ModelSource(byId('model'), byId('model-status'), () => endpoint, sourceChanged);
+
+// ---- one question, one answer
+
+function explainNothing() {
+  if (source.kind === 'reading') answer.waiting('Reading', `The config.json of ${source.id} is on its way.`);
+  else if (source.kind === 'problem') answer.waiting('No model yet', `${source.title}: see beside the model.`);
+  else answer.waiting('No model yet', 'Name one, or drop a config.json anywhere on this page. The answer follows every change you make.');
+}
+
+async function ask() {
+  if (source.text === undefined) {
+    explainNothing();
+    return;
+  }
+  answer.busy(true);
+  try {
+    const reply = await core.call('fit', {schema: 1, op: 'fit', config: source.text, setup: toSetup(controls.state)});
+    answer.busy(false);
+    showReply(reply);
+  } catch (failure) {
+    if (failure.kind === 'superseded') return;
+    answer.busy(false);
+    showFailure(failure);
+  }
+}
+
+function showReply(reply) {
+  showModule('');
+  if (!reply.ok) {
+    controls.showResolved(null);
+    answer.errors(reply.errors, placeOf);
+    return;
+  }
+  controls.showResolved(reply.report.setup);
+  answer.show(reply.report);
+  byId('link-note').textContent = source.kind === 'text' ? 'This config was given as text: a link carries the settings, not the config.' : '';
+}
+
+// A function that leads to the place an error names, or null.
+function placeOf(where) {
+  if (where.startsWith('config')) return () => showConfigAt(/line (\d+), column (\d+)/.exec(where));
+  const control = controls.controlAt(where);
+  if (control === null) return null;
+  control.setAttribute('aria-invalid', 'true');
+  return () => {
+    control.closest('details')?.setAttribute('open', '');
+    control.focus();
+  };
+}
+
+function showConfigAt(place) {
+  byId('config-details').open = true;
+  const area = byId('config-text');
+  area.focus();
+  if (place === null) return;
+  const lines = area.value.split('\n');
+  const start = lines.slice(0, Number(place[1]) - 1).reduce((sum, line) => sum + line.length + 1, 0) + Number(place[2]) - 1;
+  area.setSelectionRange(Math.max(0, start - 1), start);
+  area.scrollTop = (area.scrollHeight * (Number(place[1]) - 4)) / Math.max(1, lines.length);
+}
+
+function showFailure(failure) {
+  const details = [`${failure.kind}: ${failure.message}`, ...failure.details, navigator.userAgent];
+  if (failure.kind === 'unavailable') {
+    showModule(failure.details.length > 0 ? `Missing on this server: ${failure.details.join(' and ')}.` : `It could not be loaded: ${failure.message}.`);
+    answer.failure('Nothing to compute with', 'The calculation module did not load; the form keeps what you enter.', details, ask);
+  } else if (failure.kind === 'hung') {
+    answer.failure('No answer in time', 'The calculation did not finish and was stopped. Another model or other settings may work; a fresh module is ready.', details, ask);
+  } else {
+    answer.failure('The calculation stopped', 'That is a fault in Peakline, not in your input. A fresh module is ready: change something, or try again.', details, ask);
+  }
+}
+
+function showModule(problem) {
+  const banner = byId('module-banner');
+  banner.hidden = problem === '';
+  banner.replaceChildren(problem === '' ? '' : h('p', {}, h('strong', {}, 'The calculation module is not there. '), problem,
+    ' Whoever serves this page builds it with ', h('code', {}, 'bash scripts/run.sh'), '; reloading the page asks for it again.'));
+}
+
+// ---- where the model comes from
+
+function sourceChanged(next) {
+  source = next;
+  const typed = next.kind === 'text' ? '' : byId('model').value.trim();
+  const pasted = next.kind === 'text';
+  thisTab.set('config', pasted && next.text.length <= kMaxKeptConfig ? JSON.stringify({text: next.text, label: next.label}) : null);
+  if (next.text !== undefined && byId('config-text').value !== next.text) byId('config-text').value = next.text;
+  if (next.kind === 'none') byId('config-text').value = '';
+  byId('sample').parentElement.hidden = next.kind !== 'none';
+  const {state} = controls;
+  if (state.model !== typed || state.pasted !== pasted) {
+    controls.write({...state, model: typed, pasted});
+    address.write(controls.state, 'model');
+  }
+  ask();
+}
+
+function takePasted() {
+  const found = thisTab.get('config');
+  if (found !== null) {
+    const {text, label} = JSON.parse(found);
+    model.takeText(text, label);
+  } else {
+    byId('model-status').dataset.tone = 'bad';
+    byId('model-status').replaceChildren(h('p', {}, h('strong', {}, 'This link has no model. '), 'It was made from a pasted config.json, which a link cannot carry: paste that config here, and the settings of the link apply.'));
+    ask();
+  }
+}
+
+function restore({state, ignored, newer}) {
+  if (ignored.length > 0) console.info(`Ignored in the link: ${ignored.join(', ')}`);
+  if (newer) console.info('This link was made by a later version of the page.');
+  const wanted = state.model;
+  const held = controls.state;
+  controls.write(state);
+  if (state.pasted) {
+    if (source.kind === 'text') ask();
+    else takePasted();
+  } else if (wanted !== held.model || source.kind === 'none' || held.pasted) {
+    model.take(wanted);
+  } else {
+    ask();
+  }
+}
+
+async function takeSample() {
+  const reply = await fetch(new URL('sample_config.json', import.meta.url)).catch(() => null);
+  if (reply?.ok) model.takeText(await reply.text(), 'A sample: a decoder of 1.1 billion parameters');
+}
+
+function takeDrop(data) {
+  const file = data.files[0];
+  const text = data.getData('text/plain').trim();
+  if (file !== undefined) model.takeFile(file);
+  else if (text.startsWith('{')) model.takeText(text, 'Dropped config.json');
+  else if (text !== '') model.take(text);
+}
+
+function watchSource() {
+  byId('open-file').addEventListener('click', () => byId('file').click());
+  byId('file').addEventListener('change', ({target}) => {
+    if (target.files.length > 0) model.takeFile(target.files[0]);
+    target.value = '';
+  });
+  byId('sample').addEventListener('click', takeSample);
+  acceptDrops(document.documentElement, takeDrop);
+  byId('config-text').addEventListener('input', debounced(250, () => {
+    const text = byId('config-text').value;
+    if (text.trim() === '') model.clear();
+    else model.takeText(text, 'Edited config.json');
+  }));
+}
+
+function showEndpoint() {
+  byId('privacy-host').textContent = new URL(endpoint).host;
+  byId('endpoint').value = endpoint === kDefaultEndpoint ? '' : endpoint;
+}
+
+function watchEndpoint() {
+  const input = byId('endpoint');
+  input.addEventListener('change', () => {
+    const wanted = input.value.trim() === '' ? kDefaultEndpoint : cleanEndpoint(input.value);
+    const bad = wanted === null;
+    input.toggleAttribute('aria-invalid', bad);
+    if (bad) input.setAttribute('aria-invalid', 'true');
+    byId('endpoint-help').textContent = bad ? 'Expected an address that starts with https://; http:// only for this machine.' : 'Where model ids are looked up; a mirror must use https.';
+    if (bad || wanted === endpoint) return;
+    endpoint = wanted;
+    kept.set('endpoint', endpoint === kDefaultEndpoint ? null : endpoint);
+    showEndpoint();
+    model.read({again: true});
+  });
+}
+
+// ---- the answer on its way out
+
+function watchActions() {
+  const said = (text) => {
+    byId('copied').textContent = text;
+    setTimeout(() => (byId('copied').textContent = ''), 4000);
+  };
+  const name = () => (source.kind === 'hub' ? source.id : 'config.json');
+  const link = () => address.link(controls.state, source);
+  byId('copy-link').addEventListener('click', async () => said((await copy(link())) ? 'Link copied' : 'The browser refused; copy the address bar instead'));
+  byId('copy-text').addEventListener('click', async () => said((await copy(asText(answer.report, name(), source.kind === 'hub' ? link() : ''))) ? 'Text copied' : 'The browser refused; use Download report'));
+  byId('download').addEventListener('click', () => download('peakline-report.json', JSON.stringify(answer.report, null, 1)));
+  byId('skip').addEventListener('click', (event) => {
+    event.preventDefault();
+    byId('answer').focus();
+  });
+}
+
+async function readCatalogue() {
+  const [gpus, keys, version] = await Promise.all([
+    core.call('gpus', {schema: 1, op: 'gpus'}), core.call('keys', {schema: 1, op: 'setup_keys'}), core.call('version', {schema: 1, op: 'version'})]);
+  if (gpus.ok) controls.gpus = gpus.gpus;
+  if (keys.ok) controls.keys = keys.keys;
+  if (version.ok) byId('version').textContent = `Peakline core ${version.core_version}.`;
+}
+
+document.body.prepend(patternSheet());
+watchTheme(byId('theme'));
+watchSource();
+watchEndpoint();
+watchActions();
+showEndpoint();
+byId('question').addEventListener('submit', (event) => event.preventDefault());
+restore(address.read());
+readCatalogue().catch((failure) => {
+  if (failure.kind !== 'superseded') showFailure(failure);
+});

@@ -1,0 +1,119 @@
+// Talks to the worker that owns core. One request is under way at a time; of those waiting, only the
+// newest of each channel is kept, so that dragging a slider never builds a queue. A call that aborts
+// or hangs ends its worker; the next call gets a fresh one.
+
+export class CoreFailure extends Error {
+  // kind: 'superseded' | 'crashed' | 'hung' | 'unavailable'
+  constructor(kind, message, details = []) {
+    super(message);
+    this.kind = kind;
+    this.details = details;
+  }
+}
+
+const kLoadMilliseconds = 30_000;
+const kCallMilliseconds = 8_000;
+
+export class CoreClient {
+  #url;
+  #worker = null;
+  #ready = false;
+  #nextId = 1;
+  #underWay = null;       // {id, request, resolve, reject}
+  #waiting = new Map();   // channel -> the same
+  #timer = 0;
+  #unavailable = null;    // the CoreFailure that ended the last attempt to load
+
+  constructor(url) {
+    this.#url = url;
+  }
+
+  // Loads the module ahead of the first question.
+  start() {
+    if (this.#worker === null) this.#spawn();
+  }
+
+  // Resolves to the parsed reply. Rejects with a CoreFailure.
+  call(channel, request) {
+    return new Promise((resolve, reject) => {
+      this.#waiting.get(channel)?.reject(new CoreFailure('superseded', 'a newer question took its place'));
+      this.#waiting.set(channel, {id: this.#nextId++, request: JSON.stringify(request), resolve, reject});
+      if (this.#worker === null) this.#spawn();
+      this.#pump();
+    });
+  }
+
+  #spawn() {
+    this.#unavailable = null;
+    this.#worker = new Worker(this.#url, {type: 'module'});
+    this.#worker.addEventListener('message', ({data}) => this.#receive(data));
+    this.#worker.addEventListener('error', (event) => {
+      event.preventDefault();
+      this.#loadFailed(event.message || 'the worker script could not be loaded', []);
+    });
+    this.#watch(kLoadMilliseconds, () => this.#loadFailed('the module took too long to load', []));
+  }
+
+  #pump() {
+    if (!this.#ready || this.#underWay !== null) return;
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    const [channel, question] = first;
+    this.#waiting.delete(channel);
+    this.#underWay = question;
+    this.#watch(kCallMilliseconds, () => this.#end('hung', 'the calculation did not finish and was stopped', []));
+    this.#worker.postMessage({id: question.id, request: question.request});
+  }
+
+  #receive(message) {
+    if (message.type === 'ready') {
+      this.#unwatch();
+      this.#ready = true;
+    } else if (message.type === 'unavailable') {
+      this.#loadFailed(message.message, message.missing);
+      return;
+    } else if (this.#underWay !== null && message.id === this.#underWay.id) {
+      if (message.crashed !== undefined) {
+        this.#end('crashed', message.crashed, message.log);
+        return;
+      }
+      this.#unwatch();
+      const {resolve} = this.#underWay;
+      this.#underWay = null;
+      resolve(JSON.parse(message.reply));
+    }
+    this.#pump();
+  }
+
+  // The call under way took its worker with it. What waits goes to a new one.
+  #end(kind, message, details) {
+    const failed = this.#underWay;
+    this.#discard();
+    failed?.reject(new CoreFailure(kind, message, details));
+    if (this.#waiting.size > 0) this.#spawn();
+  }
+
+  #loadFailed(message, missing) {
+    this.#discard();
+    this.#unavailable = new CoreFailure('unavailable', message, missing);
+    for (const {reject} of this.#waiting.values()) reject(this.#unavailable);
+    this.#waiting.clear();
+  }
+
+  #discard() {
+    this.#unwatch();
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#ready = false;
+    this.#underWay = null;
+  }
+
+  #watch(milliseconds, expired) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(expired, milliseconds);
+  }
+
+  #unwatch() {
+    clearTimeout(this.#timer);
+  }
+}

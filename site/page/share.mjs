@@ -1,0 +1,37 @@
+// The answer as plain text, and the ways it leaves the page: clipboard and file, by a press only.
+import {gib} from './format.mjs';
+import {labelOf, phaseName} from './view/categories.mjs';
+import {kAnswers} from './view/verdict.mjs';
+
+export function asText(report, name, link) {
+  const {memory, verdict} = report;
+  const lines = [`${kAnswers[verdict.answer] ?? verdict.answer}: ${name}`, verdict.sentence];
+  if (memory) {
+    lines.push(`Whole process ${gib(memory.interval.low_bytes)} to ${gib(memory.interval.high_bytes)} (estimate), usable ${gib(verdict.usable_bytes)}`,
+      `Tensors at the peak ${gib(memory.tensor_peak_bytes)}, in ${phaseName(memory.peak_phase)}, at ${memory.peak_op}`);
+    for (const {category, bytes} of memory.at_peak) lines.push(`  ${labelOf(category)}: ${gib(bytes)}`);
+  }
+  for (const note of report.notes) lines.push(`Note: ${note}`);
+  lines.push(`Peakline ${report.core_version}, ${new Date().toISOString().slice(0, 10)}`);
+  if (link) lines.push(link);
+  return lines.join('\n');
+}
+
+// False where the browser refuses, as it may in a frame.
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function download(name, text) {
+  const address = URL.createObjectURL(new Blob([text], {type: 'application/json'}));
+  const anchor = document.createElement('a');
+  anchor.href = address;
+  anchor.download = name;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
