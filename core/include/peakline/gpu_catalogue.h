@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "peakline/quantity.h"
 
@@ -12,15 +13,17 @@ namespace peakline {
 struct GpuCard {
   std::string_view name;   // "RTX 3060 12GB"
   Bytes marketed;          // size on the box
-  Bytes reported;          // total the driver reports, zero where no source states it
+  Bytes reported;          // total CUDA reports (cudaMemGetInfo), zero where no source states it
   int compute_capability;  // major * 10 + minor
   std::int64_t sm_count;
 };
 
 [[nodiscard]] std::span<const GpuCard> gpu_catalogue();
-// Case, spaces, dashes and a leading vendor name do not matter; nullptr where no card or several
-// match.
+// Case, spaces, dashes, a leading vendor name and the memory size do not matter; nullptr where no
+// card or several match.
 [[nodiscard]] const GpuCard* find_gpu(std::string_view name);
+// Every catalogue name that `name` may mean: "A100" is two cards.
+[[nodiscard]] std::vector<std::string_view> gpus_called(std::string_view name);
 // The catalogue name closest to what was typed, for "did you mean".
 [[nodiscard]] std::string_view nearest_gpu(std::string_view name);
 

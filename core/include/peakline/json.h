@@ -23,7 +23,8 @@ using Object = std::vector<Member>;  // in file order, keys unique
 
 struct Value {
   std::variant<Null, bool, std::int64_t, double, std::string, Array, Object> data;
-  std::int32_t line = 0;  // 1-based place of the value's last character in the document
+  // 1-based place of the value's last character; of an object or array its opening bracket.
+  std::int32_t line = 0;
   std::int32_t column = 0;
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<Null>(data); }

@@ -43,39 +43,61 @@ std::string key_of(std::string_view name) {
   return key;
 }
 
+// Every spelling a card answers to: its name, with and without the memory size, and its aliases.
+std::vector<std::string> keys_of(const data::GpusRow& row) {
+  std::vector<std::string> keys{key_of(row.name), key_of(row.name.substr(0, row.name.rfind(' ')))};
+  for (const std::string_view alias : row.aliases) keys.push_back(key_of(alias));
+  return keys;
+}
+
+bool answers_to(const data::GpusRow& row, const std::string& key) {
+  for (const std::string& known : keys_of(row)) {
+    if (known == key || known == "rtx" + key) return true;  // "4090", "A6000"
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const GpuCard> gpu_catalogue() {
   return kCatalogue.cards;
 }
 
+std::vector<std::string_view> gpus_called(std::string_view name) {
+  const std::string key = key_of(name);
+  std::vector<std::string_view> result;
+  for (const data::GpusRow& row : data::kGpusRows) {
+    if (!key.empty() && answers_to(row, key)) result.push_back(row.name);
+  }
+  return result;
+}
+
 const GpuCard* find_gpu(std::string_view name) {
   const std::string key = key_of(name);
-  if (key.empty()) return nullptr;
   const GpuCard* match = nullptr;
   int matches = 0;
-  for (const GpuCard& card : kCatalogue.cards) {
-    const std::string known = key_of(card.name);
-    if (known == key) return &card;
-    // "rtx3060" means the only card that begins so; the next character must not continue a number
-    // or a name.
-    const bool begins =
-        known.substr(0, key.size()) == key || "rtx" + key == known.substr(0, key.size() + 3);
-    if (begins) {
-      match = &card;
-      ++matches;
-    }
+  for (std::size_t i = 0; i < kNumCards; ++i) {
+    const GpuCard& card = kCatalogue.cards[i];
+    if (key_of(card.name) == key) return &card;
+    if (key.empty() || !answers_to(data::kGpusRows[i], key)) continue;
+    match = &card;
+    ++matches;
   }
   return matches == 1 ? match : nullptr;
 }
 
 std::string_view nearest_gpu(std::string_view name) {
   std::vector<std::string> keys;
-  std::vector<std::string_view> views;
-  for (const GpuCard& card : kCatalogue.cards) keys.push_back(key_of(card.name));
-  for (const std::string& key : keys) views.push_back(key);
+  std::vector<std::size_t> cards;  // parallel to keys
+  for (std::size_t i = 0; i < kNumCards; ++i) {
+    for (std::string& key : keys_of(data::kGpusRows[i])) {
+      keys.push_back(std::move(key));
+      cards.push_back(i);
+    }
+  }
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
   const std::size_t index = nearest_index(key_of(name), views);
-  return index < kNumCards ? kCatalogue.cards[index].name : std::string_view();
+  return index < keys.size() ? kCatalogue.cards[cards[index]].name : std::string_view();
 }
 
 }  // namespace peakline

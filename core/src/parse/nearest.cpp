@@ -36,7 +36,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::size_t nearest_index(std::string_view typed, std::span<const std::string_view> names) {
   std::size_t best = names.size();
-  std::size_t best_distance = typed.size() / 3 + 1;  // one mistake in three characters
+  // One mistake in three characters; a word of four may have two, one of one or two none.
+  std::size_t best_distance = typed.size() / 3 + (typed.size() > 3 ? 1 : 0);
   if (typed.empty() || typed.size() > kMaxCompared) return best;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::size_t distance = edit_distance(typed, names[i]);

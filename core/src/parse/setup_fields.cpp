@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include "parse/nearest.h"
 #include "peakline/train_setup.h"
 
 namespace peakline {
@@ -339,63 +338,6 @@ constexpr SetupField kFields[] = {
     or_null(integer("host.disk_free_bytes", 0, kMaxBytes, "null", None, "Free disk space.")),
 };
 
-// What people type, and the key that means it; "" where the setting changes no memory.
-struct Alias {
-  std::string_view typed;
-  std::string_view key;
-};
-constexpr Alias kAliases[] = {
-    {"batch_size", "per_device_train_batch_size"},
-    {"batch", "per_device_train_batch_size"},
-    {"micro_batch_size", "per_device_train_batch_size"},
-    {"train_batch_size", "per_device_train_batch_size"},
-    {"seq_len", "max_length"},
-    {"seq_length", "max_length"},
-    {"seqlen", "max_length"},
-    {"sequence_length", "max_length"},
-    {"sequence_len", "max_length"},
-    {"max_seq_length", "max_length"},
-    {"max_seq_len", "max_length"},
-    {"context_length", "max_length"},
-    {"model_max_length", "max_length"},
-    {"optimizer", "optim"},
-    {"torch_dtype", "dtype"},
-    {"precision", "dtype"},
-    {"bf16", "autocast"},
-    {"fp16", "autocast"},
-    {"mixed_precision", "autocast"},
-    {"load_in_4bit", "method"},
-    {"rank", "lora.r"},
-    {"lora_r", "lora.r"},
-    {"lora_rank", "lora.r"},
-    {"alpha", "lora.lora_alpha"},
-    {"dropout", "lora.lora_dropout"},
-    {"activation_checkpointing", "gradient_checkpointing"},
-    {"attention", "attn_implementation"},
-    {"grad_accum", "gradient_accumulation_steps"},
-    {"vram", "gpu.total_bytes"},
-    {"learning_rate", ""},
-    {"num_train_epochs", ""},
-    {"max_steps", ""},
-    {"warmup_steps", ""},
-    {"warmup_ratio", ""},
-    {"weight_decay", ""},
-    {"lr_scheduler_type", ""},
-    {"logging_steps", ""},
-    {"save_steps", ""},
-    {"output_dir", ""},
-    {"seed", ""},
-};
-
-std::string_view last_part(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
-std::string did_you_mean(std::string_view name) {
-  return "Did you mean \"" + std::string(name) + "\"?";
-}
-
 std::string_view kind_name(FieldKind kind) {
   switch (kind) {
     case FieldKind::Integer:
@@ -451,27 +393,6 @@ json::Value field_literal(FieldKind kind, std::string_view text) {
     return {value, 0, 0};
   }
   return {std::string(text), 0, 0};
-}
-
-std::string setup_key_hint(std::string_view typed) {
-  const std::string_view leaf = last_part(typed);
-  for (const Alias& alias : kAliases) {
-    if (alias.typed != leaf) continue;
-    if (alias.key.empty()) return "It changes no memory: remove it.";
-    if (alias.key == "method") return "4-bit base weights are \"method\": \"qlora\".";
-    return did_you_mean(alias.key);
-  }
-  std::vector<std::string_view> names;
-  for (const SetupField& field : kFields) {
-    if (last_part(field.name) == leaf) return did_you_mean(field.name);
-    names.push_back(field.name);
-    names.push_back(last_part(field.name));
-  }
-  // Full names and last parts alternate: both lead back to the full name.
-  const std::size_t whole = nearest_index(typed, names);
-  if (whole != names.size()) return did_you_mean(names[whole - whole % 2]);
-  const std::size_t part = nearest_index(leaf, names);
-  return part == names.size() ? "" : did_you_mean(names[part - part % 2]);
 }
 
 std::string pointer_to(std::string_view name) {

@@ -60,6 +60,23 @@ void resolve_custom(SetupValues& values, Errors& errors, std::vector<std::string
   }
 }
 
+Error unknown_gpu(const json::Value& value, const std::string& name) {
+  std::string hint;
+  std::string_view before = "Did you mean ";
+  for (const std::string_view called : gpus_called(name)) {
+    hint += std::string(before) + "\"" + std::string(called) + "\"";
+    before = " or ";
+  }
+  const std::string_view near = nearest_gpu(name);
+  if (hint.empty() && !near.empty()) hint = "Did you mean \"" + std::string(near) + "\"";
+  if (!hint.empty()) hint += "? ";
+  hint += "For another card give {\"total_bytes\": ..., \"compute_capability\": \"8.6\"}.";
+  return {ErrorCode::SetupUnknownGpu,
+          "/gpu/name",
+          "got " + value.describe() + ", expected a card of the catalogue",
+          std::move(hint)};
+}
+
 }  // namespace
 
 std::optional<int> parse_compute_capability(std::string_view text) {
@@ -126,14 +143,7 @@ void resolve_gpu(SetupValues& values, Errors& errors, std::vector<std::string>& 
     if (card) {
       resolve_from_catalogue(values, *card, notes);
     } else {
-      const std::string_view near = nearest_gpu(name);
-      errors.push_back(
-          {ErrorCode::SetupUnknownGpu,
-           "/gpu/name",
-           "got " + values.at("gpu.name").describe() + ", expected a card of the catalogue",
-           (near.empty() ? "" : "Did you mean \"" + std::string(near) + "\"? ") +
-               std::string("For another card give {\"total_bytes\": ..., \"compute_capability\": "
-                           "\"8.6\"}.")});
+      errors.push_back(unknown_gpu(values.at("gpu.name"), name));
     }
   }
   for (const SetupField& field : setup_fields()) {

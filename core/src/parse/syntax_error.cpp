@@ -53,8 +53,10 @@ std::string hint_for(const SyntaxProblem& problem, bool at_end) {
   const std::string_view text = problem.text;
   const char got = significant_before(text, problem.offset, 0);
   if (at_end && problem.num_open > 0) {
+    const bool one = problem.num_open == 1;
     return "The text seems cut off: " + std::to_string(problem.num_open) +
-           " objects or arrays are still open. Copy or download it again.";
+           (one ? " object or array is" : " objects or arrays are") +
+           " still open. Copy or download it again.";
   }
   if ((got == '}' || got == ']') && significant_before(text, problem.offset, 1) == ',') {
     return "Remove the comma before the closing bracket.";
