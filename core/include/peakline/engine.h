@@ -140,6 +140,7 @@ class Tensor {
 // A weight packed by bitsandbytes: nf4 codes and the statistics to read them back.
 struct Packed4bit {
   Shape shape;            // of the logical weight, [out, in]
+  DType dtype = DType::BFloat16;  // it was quantised from, and is read back to
   Tensor packed;          // [out * in / 2, 1] uint8
   Tensor absmax;          // per block of 64: float32, or uint8 under double quantisation
   Tensor code;            // [16] float32
@@ -199,7 +200,7 @@ class Engine {
   Tensor relu(Tensor self) { return consume(&Engine::do_relu, self); }
   // A pointwise function without gradient, by its dispatcher name: cos, sin, isnan, ne.Scalar ...
   Tensor pointwise(const char* op, Tensor self, DType result) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = do_pointwise(op, self, result);
     self.reset();
     return out;
@@ -212,6 +213,7 @@ class Engine {
 
   // ---- dtype and layout
   Tensor to(Tensor self, DType dtype) {
+    if (halted_) return {};
     if (!self.defined() || self.dtype() == dtype) return self;
     Tensor out = do_to(self, dtype);
     self.reset();
@@ -223,26 +225,26 @@ class Engine {
   Tensor reshape(Tensor self, const Shape& shape) { return consume_with(&Engine::do_reshape, self, shape); }
   Tensor expand(Tensor self, const Shape& shape) { return consume_with(&Engine::do_expand, self, shape); }
   Tensor transpose(Tensor self, int dim0, int dim1) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = do_transpose(self, dim0, dim1);
     self.reset();
     return out;
   }
   Tensor unsqueeze(Tensor self, int dim) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = do_unsqueeze(self, dim);
     self.reset();
     return out;
   }
   // self[..., start:end] along `dim`.
   Tensor slice(Tensor self, int dim, std::int64_t start, std::int64_t end) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = do_slice(self, dim, start, end);
     self.reset();
     return out;
   }
   Tensor cat(Tensor first, Tensor second, int dim) {
-    if (!first.defined() || !second.defined()) return {};
+    if (!ready(first, second)) return {};
     Tensor out = do_cat(first, second, dim);
     first.reset();
     second.reset();
@@ -255,28 +257,28 @@ class Engine {
 
   // ---- layers
   Tensor embedding(const Tensor& weight, Tensor indices) {
-    if (!weight.defined() || !indices.defined()) return {};
+    if (!ready(weight, indices)) return {};
     Tensor out = do_embedding(weight, indices);
     indices.reset();
     return out;
   }
   // F.linear: [..., in] x [out, in] (+ [out]).
   Tensor linear(Tensor input, const Tensor& weight, const Tensor& bias) {
-    if (!input.defined() || !weight.defined()) return {};
+    if (!ready(input, weight)) return {};
     Tensor out = do_linear(input, weight, bias);
     input.reset();
     return out;
   }
   // bitsandbytes.matmul_4bit.
   Tensor linear_4bit(Tensor input, const Packed4bit& weight, const Tensor& bias) {
-    if (!input.defined()) return {};
+    if (!ready(input)) return {};
     Tensor out = do_linear_4bit(input, weight, bias);
     input.reset();
     return out;
   }
   Tensor matmul(Tensor self, Tensor other) { return consume(&Engine::do_matmul, self, other); }
   Tensor softmax_last(Tensor self, DType dtype) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = do_softmax_last(self, dtype);
     self.reset();
     return out;
@@ -284,7 +286,7 @@ class Engine {
   // q [B, A, S, D], k and v [B, K, S, D]; `mask` bool or float, may be undefined.
   Tensor scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, const Tensor& mask,
                                       const AttentionOptions& options) {
-    if (!query.defined() || !key.defined() || !value.defined()) return {};
+    if (!ready(query, key) || !ready(value)) return {};
     Tensor out = do_attention(query, key, value, mask, options);
     query.reset();
     key.reset();
@@ -293,13 +295,13 @@ class Engine {
   }
   // F.cross_entropy(reduction="sum"): [N, V] float32 against [N] int64.
   Tensor cross_entropy(const Tensor& logits, const Tensor& target) {
-    if (!logits.defined() || !target.defined()) return {};
+    if (!ready(logits, target)) return {};
     return do_cross_entropy(logits, target);
   }
 
   // ---- Liger's fused kernels (forward and backward are one autograd node each)
   Tensor liger_rms_norm(Tensor input, const Tensor& weight) {
-    if (!input.defined()) return {};
+    if (!ready(input)) return {};
     Tensor out = do_liger_rms_norm(input, weight);
     input.reset();
     return out;
@@ -309,7 +311,7 @@ class Engine {
   virtual void liger_rope(Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin) = 0;
   // Loss straight from hidden states [N, H] and the head's weight; logits exist in chunks only.
   Tensor liger_fused_linear_cross_entropy(Tensor hidden, const Tensor& weight, const Tensor& target) {
-    if (!hidden.defined()) return {};
+    if (!ready(hidden)) return {};
     Tensor out = do_liger_fused_linear_cross_entropy(hidden, weight, target);
     hidden.reset();
     return out;
@@ -332,6 +334,8 @@ class Engine {
 
  protected:
   friend class Tensor;
+  // While set, operations do nothing: a recomputation stopped early, or a computing engine failed.
+  bool halted_ = false;
   virtual void destroy(TensorRecord* record) = 0;
 
   virtual Tensor do_add(const Tensor& self, const Tensor& other) = 0;
@@ -376,21 +380,23 @@ class Engine {
   virtual void do_add_in_place(const Tensor& self, const Tensor& other) = 0;
 
  private:
+  [[nodiscard]] bool ready(const Tensor& a) const { return !halted_ && a.defined(); }
+  [[nodiscard]] bool ready(const Tensor& a, const Tensor& b) const { return ready(a) && b.defined(); }
   Tensor consume(Tensor (Engine::*op)(const Tensor&), Tensor& self) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = (this->*op)(self);
     self.reset();
     return out;
   }
   Tensor consume(Tensor (Engine::*op)(const Tensor&, const Tensor&), Tensor& self, Tensor& other) {
-    if (!self.defined() || !other.defined()) return {};
+    if (!ready(self, other)) return {};
     Tensor out = (this->*op)(self, other);
     self.reset();
     other.reset();
     return out;
   }
   Tensor consume_with(Tensor (Engine::*op)(const Tensor&, const Shape&), Tensor& self, const Shape& shape) {
-    if (!self.defined()) return {};
+    if (!ready(self)) return {};
     Tensor out = (this->*op)(self, shape);
     self.reset();
     return out;
@@ -408,7 +414,7 @@ inline const Shape& Tensor::sizes() const {
 }
 
 inline void Engine::add_in_place(const Tensor& self, const Tensor& other) {
-  if (self.defined() && other.defined()) do_add_in_place(self, other);
+  if (ready(self, other)) do_add_in_place(self, other);
 }
 
 // Scopes. Each restores what it found.

@@ -1,0 +1,83 @@
+#include "model/attention.h"
+
+#include <utility>
+
+#include "model/linear.h"
+#include "model/norm.h"
+
+namespace peakline {
+
+namespace {
+
+// [B, S, n * D] -> [B, n, S, D], through the head norm where there is one.
+Tensor split_heads(Engine& e, Tensor projected, const std::optional<RmsNorm>& norm, const ModelOptions& options,
+                   std::int32_t index) {
+  const std::int64_t heads = projected.size(-1) / options.head_dim;
+  const Shape shape{projected.size(0), projected.size(1), heads, options.head_dim};
+  Tensor split = e.view(std::move(projected), shape);
+  if (norm) {
+    Tensor normed = rms_norm(e, split, *norm, options, index);
+    split = std::move(normed);
+  }
+  return e.transpose(std::move(split), 1, 2);
+}
+
+// [B, K, S, D] -> [B, A, S, D]
+Tensor repeat_kv(Engine& e, const Tensor& states, std::int64_t repeats) {
+  const Shape s = states.sizes();
+  Tensor grouped = e.unsqueeze(states, 2);
+  Tensor spread = e.expand(std::move(grouped), Shape{s[0], s[1], repeats, s[2], s[3]});
+  return e.reshape(std::move(spread), Shape{s[0], s[1] * repeats, s[2], s[3]});
+}
+
+// transformers 5.24, integrations/sdpa_attention.py. Rule R031: grouped heads are passed on as they are only
+// without a mask; with one, keys and values are repeated to every head first.
+Tensor sdpa_attention_forward(Engine& e, const Tensor& query, Tensor key, Tensor value, const Tensor& mask,
+                              const ModelOptions& options) {
+  AttentionOptions attention_options;
+  const std::int64_t groups = options.num_attention_heads / options.num_key_value_heads;
+  if (groups > 1) {
+    if (!mask.defined()) {
+      attention_options.enable_gqa = true;
+    } else {
+      key = repeat_kv(e, key, groups);
+      value = repeat_kv(e, value, groups);
+    }
+  }
+  attention_options.is_causal = !mask.defined();
+  Tensor out = e.scaled_dot_product_attention(query, key, value, mask, attention_options);
+  Tensor turned = e.transpose(std::move(out), 1, 2);
+  return e.contiguous(std::move(turned));
+}
+
+}  // namespace
+
+// transformers 5.24, LlamaAttention.forward and Qwen3Attention.forward.
+Tensor attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer, const Rotation& rotation,
+                 const Tensor& mask, const ModelOptions& options, std::int32_t index) {
+  ModuleScope scope(e, "self_attn", index);
+  Tensor query_states = linear(e, hidden_states, layer.q_proj, options, index);
+  query_states = split_heads(e, std::move(query_states), layer.q_norm, options, index);
+  Tensor key_states = linear(e, hidden_states, layer.k_proj, options, index);
+  key_states = split_heads(e, std::move(key_states), layer.k_norm, options, index);
+  Tensor value_states = linear(e, hidden_states, layer.v_proj, options, index);
+  value_states = split_heads(e, std::move(value_states), std::nullopt, options, index);
+
+  if (options.use_liger_kernel) {
+    e.liger_rope(query_states, key_states, rotation.cos, rotation.sin);
+  } else {
+    apply_rotary_pos_emb(e, query_states, key_states, rotation);
+  }
+  Tensor attn_output = sdpa_attention_forward(e, query_states, key_states, value_states, mask, options);
+  const Shape flat{hidden_states.size(0), hidden_states.size(1),
+                   options.num_attention_heads * options.head_dim};
+  {
+    Tensor reshaped = e.reshape(std::move(attn_output), flat);
+    attn_output = e.contiguous(std::move(reshaped));
+  }
+  Tensor projected = linear(e, attn_output, layer.o_proj, options, index);
+  attn_output = std::move(projected);
+  return attn_output;
+}
+
+}  // namespace peakline

@@ -1,0 +1,77 @@
+#include "model/linear.h"
+
+#include <utility>
+
+namespace peakline {
+
+namespace {
+
+// bitsandbytes 0.50, nn/modules.py, Linear4bit.forward.
+Tensor linear_4bit(Engine& e, const Tensor& input, const Linear& module, DType compute_dtype) {
+  Tensor x = e.to(input, compute_dtype);
+  Tensor bias = module.bias.defined() ? e.to(module.bias, compute_dtype) : Tensor{};
+  Tensor out = e.linear_4bit(x, *module.packed, bias);
+  return e.to(std::move(out), input.dtype());
+}
+
+Tensor base_layer(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options) {
+  if (module.packed != nullptr) return linear_4bit(e, input, module, options.compute_dtype);
+  return e.linear(input, module.weight, module.bias);
+}
+
+// lora_B(lora_A(dropout(x))) * scaling
+Tensor adapter(Engine& e, const Tensor& x, const Linear& module) {
+  Tensor low;
+  {
+    Tensor dropped = module.lora_dropout ? e.dropout(x) : x;
+    low = e.linear(dropped, module.lora_a, {});
+  }
+  Tensor high = e.linear(low, module.lora_b, {});
+  low.reset();
+  return e.mul_scalar(std::move(high));
+}
+
+// PEFT 0.21, tuners/lora/layer.py, Linear.forward. Rule R020: every adapted linear casts its input to the
+// adapter's dtype on its own, so q, k and v keep three casts of one tensor.
+Tensor lora_linear(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options) {
+  Tensor result = base_layer(e, input, module, options);
+  const DType result_dtype = result.dtype();
+  Tensor x = e.to(input, module.lora_a.dtype());
+  Tensor delta = adapter(e, x, module);
+  Tensor sum = e.add(result, std::move(delta));
+  result = std::move(sum);
+  return e.to(std::move(result), result_dtype);
+}
+
+// PEFT 0.21, tuners/lora/bnb.py, Linear4bit.forward. Rule R021: the result is cloned; the input is cast to
+// the adapter's dtype only outside autocast.
+Tensor lora_linear_4bit(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options) {
+  Tensor result = base_layer(e, input, module, options);
+  {
+    Tensor copy = e.clone(result);
+    result = std::move(copy);
+  }
+  const bool requires_conversion = !e.autocast().has_value();
+  const DType expected = result.dtype();
+  Tensor x = requires_conversion ? e.to(input, module.lora_a.dtype()) : input;
+  Tensor output = adapter(e, x, module);
+  if (requires_conversion) {
+    Tensor converted = e.to(output, expected);
+    output = std::move(converted);
+  }
+  Tensor sum = e.add(result, output);
+  result = std::move(sum);
+  return result;
+}
+
+}  // namespace
+
+Tensor linear(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options,
+              std::int32_t layer) {
+  ModuleScope scope(e, module.name, layer);
+  if (!module.lora_a.defined()) return base_layer(e, input, module, options);
+  if (module.packed != nullptr) return lora_linear_4bit(e, input, module, options);
+  return lora_linear(e, input, module, options);
+}
+
+}  // namespace peakline

@@ -1,0 +1,158 @@
+// Views and the copies that a missing view costs. Sources: aten/src/ATen/native/TensorShape.cpp and
+// tools/autograd/derivatives.yaml of torch 2.13.
+#include <utility>
+
+#include "symbolic/symbolic_engine.h"
+
+namespace peakline::symbolic {
+
+using Incoming = std::array<Tensor, kMaxOutputs>;
+
+namespace {
+
+void formula_view(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.do_reshape(incoming[0], node.shape);
+}
+
+void formula_transpose(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.do_transpose(incoming[0], static_cast<int>(node.number), static_cast<int>(node.number2));
+}
+
+void formula_unsqueeze(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  const SymbolicTensor& gradient = record_of(incoming[0]);
+  Shape sizes;
+  Shape strides;
+  for (int i = 0; i < gradient.sizes.rank(); ++i) {
+    if (i == static_cast<int>(node.number)) continue;
+    sizes.push_back(gradient.sizes[i]);
+    strides.push_back(gradient.strides[i]);
+  }
+  outgoing[0] = engine.alias(incoming[0], sizes, strides);
+}
+
+void formula_expand(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.sum_to(incoming[0], node.shape);
+}
+
+void formula_slice(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.fresh("slice_backward", node.shape, incoming[0].dtype());
+}
+
+void formula_clone(SymbolicEngine&, Node&, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = incoming[0];
+}
+
+Tensor narrow(SymbolicEngine& engine, const Tensor& self, int dim, std::int64_t length) {
+  Shape sizes = self.sizes();
+  sizes[dim] = length;
+  return engine.alias(self, sizes, record_of(self).strides);
+}
+
+// cat_tensors_backward: each input's gradient is a slice of the incoming one.
+void formula_cat(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  const int dim = static_cast<int>(node.number);
+  const std::int64_t first = node.number2;
+  if (node.needs(0)) outgoing[0] = narrow(engine, incoming[0], dim, first);
+  if (node.needs(1)) outgoing[1] = narrow(engine, incoming[0], dim, incoming[0].size(dim) - first);
+}
+
+}  // namespace
+
+Tensor SymbolicEngine::do_view(const Tensor& self, const Shape& shape) {
+  return do_reshape(self, shape);  // model code asks for views only where one exists
+}
+
+Tensor SymbolicEngine::do_reshape(const Tensor& self, const Shape& shape) {
+  const SymbolicTensor& record = record_of(self);
+  Shape strides;
+  if (view_strides(record.sizes, record.strides, shape, strides)) {
+    Node* node = start(formula_view, {&self});
+    if (node != nullptr) node->shape = record.sizes;
+    return finish(node, alias(self, shape, strides));
+  }
+  Tensor copy = do_contiguous(self);
+  return unsafe_view(copy, shape);
+}
+
+Tensor SymbolicEngine::unsafe_view(const Tensor& self, const Shape& shape) {
+  Node* node = start(formula_view, {&self});
+  if (node != nullptr) node->shape = self.sizes();
+  return finish(node, unsafe_alias(self, shape, contiguous_strides(shape)));
+}
+
+Tensor SymbolicEngine::do_contiguous(const Tensor& self) {
+  const SymbolicTensor& record = record_of(self);
+  if (is_contiguous(record.sizes, record.strides)) return self;
+  Node* node = start(formula_clone, {&self});
+  return finish(node, fresh("clone", record.sizes, record.dtype));
+}
+
+Tensor SymbolicEngine::do_transpose(const Tensor& self, int dim0, int dim1) {
+  const SymbolicTensor& record = record_of(self);
+  Node* node = start(formula_transpose, {&self});
+  if (node != nullptr) {
+    node->number = dim0;
+    node->number2 = dim1;
+  }
+  Shape sizes = record.sizes;
+  Shape strides = record.strides;
+  std::swap(sizes[dim0], sizes[dim1]);
+  std::swap(strides[dim0], strides[dim1]);
+  return finish(node, alias(self, sizes, strides));
+}
+
+Tensor SymbolicEngine::do_unsqueeze(const Tensor& self, int dim) {
+  const SymbolicTensor& record = record_of(self);
+  const int at = dim < 0 ? dim + record.sizes.rank() + 1 : dim;
+  Node* node = start(formula_unsqueeze, {&self});
+  if (node != nullptr) node->number = at;
+  Shape sizes;
+  Shape strides;
+  for (int i = 0; i <= record.sizes.rank(); ++i) {
+    if (i == at) {
+      sizes.push_back(1);
+      strides.push_back(i < record.sizes.rank() ? record.sizes[i] * record.strides[i] : 1);
+    }
+    if (i < record.sizes.rank()) {
+      sizes.push_back(record.sizes[i]);
+      strides.push_back(record.strides[i]);
+    }
+  }
+  return finish(node, alias(self, sizes, strides));
+}
+
+Tensor SymbolicEngine::do_expand(const Tensor& self, const Shape& shape) {
+  const SymbolicTensor& record = record_of(self);
+  Node* node = start(formula_expand, {&self});
+  if (node != nullptr) node->shape = record.sizes;
+  Shape strides = shape;
+  const int missing = shape.rank() - record.sizes.rank();
+  for (int i = 0; i < shape.rank(); ++i) {
+    const bool spread = i < missing || record.sizes[i - missing] != shape[i];
+    strides[i] = spread ? 0 : record.strides[i - missing];
+  }
+  return finish(node, alias(self, shape, strides));
+}
+
+Tensor SymbolicEngine::do_slice(const Tensor& self, int dim, std::int64_t start_at, std::int64_t end_at) {
+  const SymbolicTensor& record = record_of(self);
+  Node* node = start(formula_slice, {&self});
+  if (node != nullptr) node->shape = record.sizes;
+  Shape sizes = record.sizes;
+  sizes[dim] = end_at - start_at;
+  return finish(node, alias(self, sizes, record.strides));
+}
+
+Tensor SymbolicEngine::do_cat(const Tensor& first, const Tensor& second, int dim) {
+  Node* node = start(formula_cat, {&first, &second});
+  const int at = dim < 0 ? dim + first.sizes().rank() : dim;
+  if (node != nullptr) {
+    node->number = at;
+    node->number2 = first.size(at);
+  }
+  Shape sizes = first.sizes();
+  sizes[at] += second.size(at);
+  return finish(node, fresh("cat", sizes, promote(first.dtype(), second.dtype())));
+}
+
+}  // namespace peakline::symbolic

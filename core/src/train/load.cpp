@@ -1,0 +1,258 @@
+#include "train/load.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace peakline {
+
+namespace {
+
+constexpr std::int64_t kQuantBlock = 64;         // bitsandbytes blocksize of 4-bit weights
+constexpr std::int64_t kNestedBlock = 256;       // and of their statistics under double quantisation
+constexpr std::int64_t kCodes4bit = 16;
+constexpr std::int64_t kCodes8bit = 256;
+
+std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+class Loader {
+ public:
+  Loader(Engine& e, const DenseDecoder& shape, const TrainSetup& setup) : e_(e), shape_(shape), setup_(setup) {
+    quantised_ = setup.method == Method::Qlora;
+    full_ = setup.method == Method::Full;
+    // Rule R010: PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.
+    const bool kbit = quantised_ && setup.quantization.prepare_model_for_kbit_training;
+    plain_dtype_ = kbit ? DType::Float32 : setup.dtype;
+  }
+
+  LoadedModel load() {
+    CausalLm& model = loaded_.model;
+    model.options = options();
+    model.layers.resize(static_cast<std::size_t>(shape_.num_hidden_layers));
+    const bool kbit = plain_dtype_ != setup_.dtype;
+    // The preparation's casts are born after packing; without it, packing comes last.
+    if (kbit) {
+      rotary();
+      pack_layers();
+      plain_parameters();
+    } else if (quantised_) {
+      plain_parameters();
+      pack_layers();
+    } else {
+      plain_parameters();
+    }
+    if (!full_) adapters();
+    collect();
+    return std::move(loaded_);
+  }
+
+ private:
+  struct Projection {
+    Linear DecoderLayer::*member;
+    const char* key;
+    const char* name;
+    std::int64_t out;
+    std::int64_t in;
+    bool bias;
+  };
+
+  std::vector<Projection> projections() const {
+    const DenseDecoder& s = shape_;
+    const std::int64_t q = s.num_attention_heads * s.head_dim;
+    const std::int64_t kv = s.num_key_value_heads * s.head_dim;
+    const std::int64_t h = s.hidden_size;
+    const std::int64_t f = s.intermediate_size;
+    return {{&DecoderLayer::q_proj, "q_proj", "self_attn.q_proj", q, h, s.qkv_bias},
+            {&DecoderLayer::k_proj, "k_proj", "self_attn.k_proj", kv, h, s.qkv_bias},
+            {&DecoderLayer::v_proj, "v_proj", "self_attn.v_proj", kv, h, s.qkv_bias},
+            {&DecoderLayer::o_proj, "o_proj", "self_attn.o_proj", h, q, s.o_bias},
+            {&DecoderLayer::gate_proj, "gate_proj", "mlp.gate_proj", f, h, s.mlp_bias},
+            {&DecoderLayer::up_proj, "up_proj", "mlp.up_proj", f, h, s.mlp_bias},
+            {&DecoderLayer::down_proj, "down_proj", "mlp.down_proj", h, f, s.mlp_bias}};
+  }
+
+  ModelOptions options() const {
+    ModelOptions o;
+    o.num_attention_heads = shape_.num_attention_heads;
+    o.num_key_value_heads = shape_.num_key_value_heads;
+    o.head_dim = shape_.head_dim;
+    if (shape_.num_sliding_layers > 0) o.sliding_window = shape_.sliding_window;
+    o.has_full_layers = shape_.num_sliding_layers < shape_.num_hidden_layers;
+    o.use_liger_kernel = setup_.use_liger_kernel;
+    o.gradient_checkpointing = setup_.gradient_checkpointing;
+    o.use_reentrant = setup_.use_reentrant;
+    // A reentrant checkpoint passes no gradient where its input needs none.
+    o.input_requires_grad = !full_ && setup_.gradient_checkpointing && setup_.use_reentrant;
+    o.compute_dtype = setup_.quantization.bnb_4bit_compute_dtype;
+    return o;
+  }
+
+  Tensor parameter(const Shape& shape, DType dtype, const char* op = "empty.memory_format") {
+    Tensor tensor = e_.factory(op, shape, dtype);
+    e_.set_requires_grad(tensor, full_);
+    e_.mark(tensor, full_ ? Role::WeightTrainable : Role::WeightFrozen);
+    return tensor;
+  }
+
+  RmsNorm norm(const char* name, std::int64_t size) {
+    return {name, parameter(Shape{size}, plain_dtype_, "ones")};
+  }
+
+  void plain_parameters() {
+    CausalLm& model = loaded_.model;
+    const std::int64_t h = shape_.hidden_size;
+    model.embed_tokens = parameter(Shape{shape_.vocab_size, h}, plain_dtype_);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) layer_parameters(model.layers[i], i);
+    model.norm = norm("model.norm", h);
+    if (!model.inv_freq.defined()) rotary();
+    model.lm_head = shape_.tie_word_embeddings ? model.embed_tokens
+                                               : parameter(Shape{shape_.vocab_size, h}, plain_dtype_);
+  }
+
+  void layer_parameters(DecoderLayer& layer, std::size_t index) {
+    const std::vector<Projection> all = projections();
+    for (const Projection& p : all) {
+      if (p.key == std::string_view("gate_proj")) head_norms(layer);
+      Linear& linear = layer.*p.member;
+      linear.name = p.name;
+      if (!quantised_) linear.weight = parameter(Shape{p.out, p.in}, plain_dtype_);
+      // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
+      const DType bias_dtype = quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
+      if (p.bias) linear.bias = parameter(Shape{p.out}, bias_dtype);
+    }
+    layer.input_layernorm = norm("input_layernorm", shape_.hidden_size);
+    layer.post_attention_layernorm = norm("post_attention_layernorm", shape_.hidden_size);
+    layer.sliding = is_sliding(static_cast<std::int64_t>(index));
+  }
+
+  void head_norms(DecoderLayer& layer) {
+    if (!shape_.qk_norm) return;
+    layer.q_norm = norm("self_attn.q_norm", shape_.head_dim);
+    layer.k_norm = norm("self_attn.k_norm", shape_.head_dim);
+  }
+
+  bool is_sliding(std::int64_t index) const {
+    if (shape_.sliding_layers_first) return index < shape_.num_sliding_layers;
+    return index >= shape_.num_hidden_layers - shape_.num_sliding_layers;
+  }
+
+  void rotary() {
+    CausalLm& model = loaded_.model;
+    model.inv_freq = e_.factory("mul.Tensor", Shape{shape_.head_dim / 2}, DType::Float32);
+    model.original_inv_freq = e_.factory("clone", Shape{shape_.head_dim / 2}, DType::Float32);
+    e_.mark(model.inv_freq, Role::Buffer);
+    e_.mark(model.original_inv_freq, Role::Buffer);
+  }
+
+  void pack_layers() {
+    for (DecoderLayer& layer : loaded_.model.layers) {
+      for (const Projection& p : projections()) {
+        (layer.*p.member).name = p.name;
+        (layer.*p.member).packed = std::make_unique<Packed4bit>(pack(p.out, p.in));
+      }
+    }
+  }
+
+  Tensor quant(const char* op, const Shape& shape, DType dtype) {
+    Tensor tensor = e_.factory(op, shape, dtype);
+    e_.mark(tensor, Role::Quant);
+    return tensor;
+  }
+
+  // bitsandbytes 0.50, functional.py, quantize_4bit: two codes a byte, one absmax per 64 weights; double
+  // quantisation stores the absmax as 8-bit codes with one float32 per 256 of them.
+  Packed4bit pack(std::int64_t out, std::int64_t in) {
+    Packed4bit packed;
+    packed.shape = Shape{out, in};
+    packed.dtype = setup_.dtype;
+    const std::int64_t blocks = divide_up(out * in, kQuantBlock);
+    packed.packed = quant("bitsandbytes.quantize_4bit", Shape{divide_up(out * in, 2), 1}, DType::UInt8);
+    packed.code = quant("_to_copy", Shape{kCodes4bit}, DType::Float32);
+    if (!setup_.quantization.bnb_4bit_use_double_quant) {
+      packed.absmax = quant("bitsandbytes.quantize_4bit", Shape{blocks}, DType::Float32);
+      return packed;
+    }
+    packed.offset = quant("mean", Shape{}, DType::Float32);
+    packed.nested_code = quant("_to_copy", Shape{kCodes8bit}, DType::Float32);
+    packed.absmax = quant("bitsandbytes.quantize_blockwise", Shape{blocks}, DType::UInt8);
+    packed.nested_absmax =
+        quant("bitsandbytes.quantize_blockwise", Shape{divide_up(blocks, kNestedBlock)}, DType::Float32);
+    return packed;
+  }
+
+  // Rule R011: PEFT keeps the adapters of a 16-bit model in float32 unless told otherwise; those of a packed
+  // model are float32 from birth.
+  DType adapter_dtype() const {
+    if (setup_.lora.adapter_dtype) return *setup_.lora.adapter_dtype;
+    if (quantised_ || setup_.lora.autocast_adapter_dtype) return DType::Float32;
+    return setup_.dtype;
+  }
+
+  void adapters() {
+    const DType dtype = adapter_dtype();
+    const std::int64_t r = setup_.lora.r;
+    for (DecoderLayer& layer : loaded_.model.layers) {
+      for (const Projection& p : projections()) {
+        if (!is_lora_target(setup_.lora, p.key)) continue;
+        Linear& linear = layer.*p.member;
+        linear.lora_a = adapter(Shape{r, p.in}, dtype);
+        linear.lora_b = adapter(Shape{p.out, r}, dtype);
+        linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
+      }
+    }
+  }
+
+  Tensor adapter(const Shape& shape, DType dtype) {
+    Tensor tensor = e_.factory("_to_copy", shape, dtype);
+    e_.set_requires_grad(tensor, true);
+    e_.mark(tensor, Role::WeightTrainable);
+    return tensor;
+  }
+
+  void add(const Tensor& tensor, bool decays, bool embedding = false) {
+    if (tensor.defined() && tensor.requires_grad()) loaded_.trainable.push_back({tensor, decays, embedding});
+  }
+
+  void collect() {
+    CausalLm& model = loaded_.model;
+    add(model.embed_tokens, true, true);
+    for (DecoderLayer& layer : model.layers) {
+      for (const Projection& p : projections()) {
+        if (p.key == std::string_view("gate_proj")) {
+          if (layer.q_norm) add(layer.q_norm->weight, false);
+          if (layer.k_norm) add(layer.k_norm->weight, false);
+        }
+        Linear& linear = layer.*p.member;
+        add(linear.weight, true);
+        add(linear.bias, false);
+        add(linear.lora_a, true);
+        add(linear.lora_b, true);
+      }
+      add(layer.input_layernorm.weight, false);
+      add(layer.post_attention_layernorm.weight, false);
+    }
+    add(model.norm.weight, false);
+    if (!shape_.tie_word_embeddings) add(model.lm_head, true);
+  }
+
+  Engine& e_;
+  const DenseDecoder& shape_;
+  const TrainSetup& setup_;
+  bool quantised_ = false;
+  bool full_ = false;
+  DType plain_dtype_ = DType::BFloat16;
+  LoadedModel loaded_;
+};
+
+}  // namespace
+
+bool is_lora_target(const LoraSetup& lora, std::string_view projection) {
+  if (lora.all_linear) return true;
+  return std::find(lora.target_modules.begin(), lora.target_modules.end(), projection) !=
+         lora.target_modules.end();
+}
+
+LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup) {
+  return Loader(e, shape, setup).load();
+}
+
+}  // namespace peakline

@@ -1,0 +1,29 @@
+// Puts a model's tensors into an engine: what is alive before the first step, in birth order.
+#pragma once
+
+#include <vector>
+
+#include "model/modules.h"
+#include "peakline/architecture.h"
+#include "peakline/train_setup.h"
+
+namespace peakline {
+
+// model.parameters() with what the optimizer asks about each. In module order.
+struct Parameter {
+  Tensor tensor;
+  bool decays = true;       // Trainer.get_decay_parameter_names: no norms, no biases
+  bool embedding = false;   // bitsandbytes keeps these in 32 bit
+};
+
+struct LoadedModel {
+  CausalLm model;
+  std::vector<Parameter> trainable;
+};
+
+[[nodiscard]] LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup);
+
+// Which of the seven projections of a layer an adapter sits on: "q_proj" ... in PEFT's names.
+[[nodiscard]] bool is_lora_target(const LoraSetup& lora, std::string_view projection);
+
+}  // namespace peakline

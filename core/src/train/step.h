@@ -1,0 +1,20 @@
+// The training step: load, then optimizer steps, as the trainer runs them.
+#pragma once
+
+#include <string>
+
+#include "peakline/architecture.h"
+#include "peakline/engine.h"
+#include "peakline/train_setup.h"
+
+namespace peakline {
+
+// Steady state is the second step: optimizer states exist, gradients start as none.
+inline constexpr int kStepsToSteadyState = 2;
+
+// What of this setup has no rules yet, as a sentence; empty where the step is modelled.
+[[nodiscard]] std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup);
+
+void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup, int steps = kStepsToSteadyState);
+
+}  // namespace peakline
