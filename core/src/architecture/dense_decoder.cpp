@@ -146,7 +146,7 @@ void resolve_dense_decoder(Fields& fields,
                            Architecture& architecture) {
   DenseDecoder d;
   resolve_sizes(fields, family, d);
-  check_sizes(fields, d);
+  if (fields.good()) check_sizes(fields, d);
   resolve_biases(fields, family, d);
   resolve_sliding(fields, family, d, architecture);
   resolve_rotary(fields, d);

@@ -34,7 +34,8 @@ std::int64_t Fields::required_size(std::string_view key) {
     errors_.push_back(
         {ErrorCode::ConfigMissingKey,
          pointer(key),
-         null ? "got null, expected an integer" : "got no such key, expected an integer",
+         null ? "got null, expected an integer"
+              : "got no " + std::string(key) + ", expected an integer",
          "Is the file complete? Every model of this shape names its " + std::string(key) + "."});
     return 1;
   }

@@ -32,6 +32,8 @@ class Fields {
   [[nodiscard]] const json::Value* object(std::string_view key);
   [[nodiscard]] const json::Array* array(std::string_view key);
 
+  // True while no mistake was found: what follows from a size is only checked where all are good.
+  [[nodiscard]] bool good() const { return errors_.empty(); }
   void inconsistent(std::string_view key, std::string message, std::string hint = "");
   [[nodiscard]] const json::Value& document() const { return document_; }
 

@@ -113,12 +113,7 @@ class Reader {
   }
 
   Result<Value> finish(bool complete) {
-    if (num_unreported_ > 0) {
-      errors_.push_back({ErrorCode::JsonDuplicateKey,
-                         "",
-                         "got " + std::to_string(num_unreported_) + " more duplicate keys",
-                         ""});
-    }
+    append_duplicates();
     if (!errors_.empty()) return std::move(errors_);
     if (!complete || !root_) {
       return Error{ErrorCode::Internal, "", "the JSON reader stopped without a reason", ""};
@@ -221,24 +216,47 @@ class Reader {
     }
   }
 
-  void report_duplicate(const Object::value_type& first, const Value& again) {
-    if (errors_.size() >= kMaxReportedErrors) {
+  void report_duplicate(const Member& first, const Value& again) {
+    if (duplicates_.size() >= kMaxReportedErrors) {
       ++num_unreported_;
       return;
     }
-    errors_.push_back({ErrorCode::JsonDuplicateKey,
-                       place_text({again.line, again.column}),
-                       "got the key \"" + path() + "/" + first.first +
-                           "\" twice, expected it once; the first is on line " +
-                           std::to_string(first.second.line),
-                       "Remove one of the two."});
+    const Place place{again.line, again.column};
+    Error error{ErrorCode::JsonDuplicateKey,
+                place_text(place),
+                "got the key \"" + path() + "/" + first.first +
+                    "\" twice, expected it once; the first is on line " +
+                    std::to_string(first.second.line),
+                "Remove one of the two."};
+    duplicates_.push_back({place, std::move(error)});
+  }
+
+  // Objects end from the inside out; the errors are told from top to bottom.
+  void append_duplicates() {
+    std::stable_sort(
+        duplicates_.begin(), duplicates_.end(), [](const Located& a, const Located& b) {
+          return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+        });
+    for (Located& duplicate : duplicates_) errors_.push_back(std::move(duplicate.error));
+    if (num_unreported_ > 0) {
+      errors_.push_back({ErrorCode::JsonDuplicateKey,
+                         "",
+                         "got " + std::to_string(num_unreported_) + " more duplicate keys",
+                         ""});
+    }
   }
 
   std::string_view text_;
   const Cursor& cursor_;
   std::vector<Frame> frames_;
   std::optional<Value> root_;
+  struct Located {
+    Place place;
+    Error error;
+  };
+
   Errors errors_;
+  std::vector<Located> duplicates_;
   std::size_t num_values_ = 0;
   std::size_t num_unreported_ = 0;
 };

@@ -27,10 +27,7 @@ struct Mistaken {
   std::string_view hint;
 };
 constexpr Mistaken kMistaken[] = {
-    {"peft_type",
-     "an adapter's configuration",
-     "Give the config.json of its base model; the adapter's own values (r, target_modules) belong "
-     "into the setup."},
+    {"peft_type", "an adapter's configuration", ""},
     {"weight_map", "an index of weight files", "Give the config.json that lies beside it."},
     {"added_tokens", "a tokenizer", "Give the config.json that lies beside it."},
     {"tokenizer_class", "a tokenizer's configuration", "Give the config.json that lies beside it."},
@@ -67,8 +64,6 @@ std::string_view hint_for_bytes(std::string_view text) {
     return "This is a web page; the file itself is behind \"raw\" or \"download\".";
   if (starts_with(body, "version https://git-lfs"))
     return "This is a git-lfs pointer; download the file it stands for.";
-  if (starts_with(body, "\xFF\xFE") || starts_with(body, "\xFE\xFF"))
-    return "This is UTF-16 text; save it as UTF-8.";
   return "";
 }
 
@@ -81,13 +76,16 @@ std::string quoted_field(const json::Value& document, std::string_view key) {
 Error not_a_config(const json::Value& document) {
   for (const Mistaken& mistaken : kMistaken) {
     if (!document.find(mistaken.key)) continue;
+    std::string hint(mistaken.hint);
+    if (mistaken.key == "peft_type") {
+      hint = "Give the config.json of its base model" +
+             quoted_field(document, "base_model_name_or_path") +
+             "; the adapter's own values (r, target_modules) belong into the setup.";
+    }
     return {ErrorCode::ConfigMissingKey,
             "",
             "got " + std::string(mistaken.what) + ", expected a model's config.json",
-            std::string(mistaken.hint) +
-                (mistaken.key == "peft_type"
-                     ? " Base model" + quoted_field(document, "base_model_name_or_path") + "."
-                     : "")};
+            std::move(hint)};
   }
   const bool empty = document.as_object()->empty();
   return {ErrorCode::ConfigMissingKey,

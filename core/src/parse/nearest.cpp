@@ -55,6 +55,9 @@ std::string_view nearest_choice(std::string_view typed, std::string_view choices
     names.push_back(name);
     return false;
   });
+  for (const std::string_view name : names) {
+    if (typed.size() >= 4 && name.substr(0, typed.size()) == typed) return name;
+  }
   const std::size_t index = nearest_index(typed, names);
   return index == names.size() ? std::string_view() : names[index];
 }

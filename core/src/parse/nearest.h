@@ -14,7 +14,7 @@ namespace peakline {
 [[nodiscard]] std::size_t nearest_index(std::string_view typed,
                                         std::span<const std::string_view> names);
 
-// The nearest of "a | b | c", or "".
+// The nearest of "a | b | c", or the first that begins so, or "".
 [[nodiscard]] std::string_view nearest_choice(std::string_view typed, std::string_view choices);
 
 // Calls `visit` with each part of "a | b | c" until it returns true.

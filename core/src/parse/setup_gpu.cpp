@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kOldestCapability = 35;
 constexpr int kNewestCapability = 200;
+constexpr std::size_t kMaxCountDigits = 6;
 constexpr std::string_view kCustom = "custom";
 
 json::Value integer_value(std::int64_t number) {
@@ -98,15 +99,16 @@ std::optional<int> parse_compute_capability(std::string_view text) {
 json::Value gpu_text_to_object(const json::Value& text) {
   json::Object object;
   std::string name = *text.as_string();
-  // "NAMExN": digits at the end behind an x, unless the whole is a card's name ("...x2" could be
-  // one).
-  const std::size_t digits = name.find_last_not_of("0123456789");
-  const bool counted = digits != std::string::npos && digits > 0 && digits + 1 < name.size() &&
-                       (name[digits] == 'x' || name[digits] == 'X');
-  if (counted && !find_gpu(name) && name.size() - digits < 8) {
+  // "NAMExN", "NAME x N": digits at the end behind an x, unless the whole is a card's own name.
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  const std::size_t sign = digits > 0 ? name.find_last_not_of(' ', digits - 1) : std::string::npos;
+  const bool counted = digits < name.size() && name.size() - digits <= kMaxCountDigits &&
+                       sign != std::string::npos && sign > 0 &&
+                       (name[sign] == 'x' || name[sign] == 'X');
+  if (counted && !find_gpu(name)) {
     std::int64_t count = 0;
-    std::from_chars(name.data() + digits + 1, name.data() + name.size(), count);
-    name.resize(name.find_last_not_of(" ", digits - 1) + 1);
+    std::from_chars(name.data() + digits, name.data() + name.size(), count);
+    name.resize(name.find_last_not_of(' ', sign - 1) + 1);
     object.emplace_back("name", json::Value{name, text.line, text.column});
     object.emplace_back("count", json::Value{count, text.line, text.column});
   } else {

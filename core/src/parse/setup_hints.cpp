@@ -6,6 +6,8 @@
 namespace peakline {
 namespace {
 
+constexpr std::size_t kShortestWord = 4;  // shorter parts occur in too many names
+
 // What people type, and the key that means it; "" where the setting changes no memory.
 struct Alias {
   std::string_view typed;
@@ -63,6 +65,30 @@ std::string did_you_mean(std::string_view name) {
   return "Did you mean \"" + std::string(name) + "\"?";
 }
 
+// The field whose last part is, contains or nearly is the last part of what was typed; one of the
+// same group is preferred.
+const SetupField* field_meant(std::string_view typed) {
+  const std::string_view leaf = last_part(typed);
+  std::vector<const SetupField*> fields;
+  std::vector<std::string_view> leaves;
+  for (const SetupField& field : setup_fields()) {
+    const bool same_group =
+        typed.size() > leaf.size() && field.name.substr(0, typed.size() - leaf.size()) ==
+                                          typed.substr(0, typed.size() - leaf.size());
+    const auto at = same_group ? 0 : static_cast<std::ptrdiff_t>(fields.size());
+    fields.insert(fields.begin() + at, &field);
+    leaves.insert(leaves.begin() + at, last_part(field.name));
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (leaves[i] == leaf) return fields[i];
+  }
+  for (std::size_t i = 0; i < fields.size() && leaf.size() >= kShortestWord; ++i) {
+    if (leaves[i].find(leaf) != std::string_view::npos) return fields[i];
+  }
+  const std::size_t near = nearest_index(leaf, leaves);
+  return near < fields.size() ? fields[near] : nullptr;
+}
+
 }  // namespace
 
 std::string setup_key_hint(std::string_view typed) {
@@ -73,17 +99,8 @@ std::string setup_key_hint(std::string_view typed) {
     if (alias.key == "method") return "4-bit base weights are \"method\": \"qlora\".";
     return did_you_mean(alias.key);
   }
-  std::vector<std::string_view> names;
-  for (const SetupField& field : setup_fields()) {
-    if (last_part(field.name) == leaf) return did_you_mean(field.name);
-    names.push_back(field.name);
-    names.push_back(last_part(field.name));
-  }
-  // Full names and last parts alternate: both lead back to the full name.
-  const std::size_t whole = nearest_index(typed, names);
-  if (whole != names.size()) return did_you_mean(names[whole - whole % 2]);
-  const std::size_t part = nearest_index(leaf, names);
-  return part == names.size() ? "" : did_you_mean(names[part - part % 2]);
+  const SetupField* field = field_meant(typed);
+  return field ? did_you_mean(field->name) : "";
 }
 
 }  // namespace peakline

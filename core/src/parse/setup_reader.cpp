@@ -45,6 +45,26 @@ std::string expectation(const SetupField& field) {
   return "something else";
 }
 
+// "bf16" where the field says bfloat16, "bfloat16" where it says bf16.
+std::string_view spelt_out(std::string_view text, const SetupField& field) {
+  constexpr std::string_view kPairs[][2] = {
+      {"bf16", "bfloat16"}, {"fp16", "float16"}, {"fp32", "float32"}};
+  for (const auto& [brief, full] : kPairs) {
+    const std::string_view other = text == brief ? full : text == full ? brief : std::string_view();
+    const bool known = !other.empty() && any_choice(field.choices, [&](std::string_view name) {
+      return name == other;
+    });
+    if (known) return other;
+  }
+  return text;
+}
+
+// "1024", "true": right but for its quotes.
+bool reads_as_plain(const std::string& text) {
+  return text == "true" || text == "false" ||
+         (!text.empty() && text.find_first_not_of("0123456789.") == std::string::npos);
+}
+
 class Reader {
  public:
   explicit Reader(Errors& errors) : errors_(errors) {}
@@ -131,8 +151,9 @@ class Reader {
   void wrong_type(const SetupField& field, const json::Value& value, std::string hint = "") {
     if (field.kind == FieldKind::Integer && value.as_real())
       hint = "Write it without a decimal point.";
-    if (value.as_string() && (field.kind == FieldKind::Integer || field.kind == FieldKind::Number ||
-                              field.kind == FieldKind::Boolean)) {
+    const bool plain = field.kind == FieldKind::Integer || field.kind == FieldKind::Number ||
+                       field.kind == FieldKind::Boolean;
+    if (plain && value.as_string() && reads_as_plain(*value.as_string())) {
       hint = "Write it without quotes.";
     }
     report(ErrorCode::SetupWrongType,
@@ -170,7 +191,7 @@ class Reader {
     if (any_choice(field.choices, [&](std::string_view name) { return name == *text; })) {
       return keep(field, value);
     }
-    const std::string_view near = nearest_choice(*text, field.choices);
+    const std::string_view near = nearest_choice(spelt_out(*text, field), field.choices);
     report(ErrorCode::SetupUnknownValue,
            pointer_to(field.name),
            "got " + value.describe() + ", expected " + expectation(field),

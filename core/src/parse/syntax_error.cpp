@@ -61,6 +61,10 @@ std::string hint_for(const SyntaxProblem& problem, bool at_end) {
   if ((got == '}' || got == ']') && significant_before(text, problem.offset, 1) == ',') {
     return "Remove the comma before the closing bracket.";
   }
+  if (problem.num_open == 0 &&
+      problem.reason.find("expected end of input") != std::string_view::npos) {
+    return "The document ends before this: remove what follows it.";
+  }
   if (got == '\'') return "Strings need double quotes.";
   if (got == '/' || got == '#') return "JSON has no comments: remove them.";
   if (got == 'T' || got == 'F' || got == 'N') return "JSON writes true, false and null.";
@@ -71,6 +75,12 @@ std::string hint_for(const SyntaxProblem& problem, bool at_end) {
 
 Error explain_syntax_error(const SyntaxProblem& problem) {
   const std::string why = essence(problem.reason);
+  if (starts_with(problem.text, "\xFF\xFE") || starts_with(problem.text, "\xFE\xFF")) {
+    return {ErrorCode::JsonEncoding,
+            "",
+            "got UTF-16 text, expected UTF-8 text",
+            "Save the file as UTF-8."};
+  }
   const bool bad_utf8 =
       why.find("ill-formed UTF-8") != std::string::npos || why.find("BOM") != std::string::npos;
   if (bad_utf8) {
@@ -79,11 +89,11 @@ Error explain_syntax_error(const SyntaxProblem& problem) {
             "got bytes that are not UTF-8, expected UTF-8 text",
             "Save the file as UTF-8."};
   }
-  if (why.find("out of range") != std::string::npos || starts_with(why, "number overflow")) {
+  if (why.find("number overflow") != std::string::npos) {
     return {ErrorCode::JsonSyntax,
             "",
-            "got a number too large for any format near '" + excerpt(problem.text, problem.offset) +
-                "'",
+            "got a number too large for any format after '" +
+                excerpt(problem.text, problem.offset) + "'",
             ""};
   }
   const bool at_end =
