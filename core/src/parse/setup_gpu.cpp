@@ -104,7 +104,8 @@ json::Value gpu_text_to_object(const json::Value& text) {
   const std::size_t sign = digits > 0 ? name.find_last_not_of(' ', digits - 1) : std::string::npos;
   const bool counted = digits < name.size() && name.size() - digits <= kMaxCountDigits &&
                        sign != std::string::npos && sign > 0 &&
-                       (name[sign] == 'x' || name[sign] == 'X');
+                       (name[sign] == 'x' || name[sign] == 'X') &&
+                       (sign + 1 == digits || name[sign - 1] == ' ');  // not "RTX 3600"
   if (counted && !find_gpu(name)) {
     std::int64_t count = 0;
     std::from_chars(name.data() + digits, name.data() + name.size(), count);
