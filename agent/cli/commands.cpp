@@ -1,0 +1,33 @@
+#include "cli/command.h"
+
+namespace peakline::cli {
+namespace {
+
+// CLI11 keeps a type name for --help, which here tells switches from options with a value.
+constexpr const char* kSwitchType = "SWITCH";
+
+}  // namespace
+
+const std::vector<const Command*>& commands() {
+  static const std::vector<const Command*> all = {&kFitCommand, &kServeCommand};
+  return all;
+}
+
+CLI::Option* add_switch(CLI::App& app,
+                        const std::string& names,
+                        bool& value,
+                        const std::string& meaning) {
+  CLI::Option* option = app.add_option(names, value, meaning);
+  make_switch(*option);
+  return option;
+}
+
+bool is_switch(const CLI::Option& option) {
+  return option.get_type_name() == kSwitchType;
+}
+
+void make_switch(CLI::Option& option) {
+  option.type_name(kSwitchType);
+}
+
+}  // namespace peakline::cli

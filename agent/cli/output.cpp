@@ -1,0 +1,32 @@
+#include "cli/output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include "cli/error_text.h"
+#include "cli/terminal.h"
+#include "peakline/estimate.h"
+
+namespace peakline::cli {
+
+bool print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const bool flushed = std::fflush(stdout) == 0;
+  if ((written && flushed) || errno == EPIPE) return true;
+  std::fputs("peakline: the answer could not be written\n", stderr);
+  return false;
+}
+
+ExitCode fail(const Errors& errors) {
+  const std::string text = error_text(errors, terminal_of(Stream::Err));
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  return exit_code_of(errors);
+}
+
+ExitCode fail_with_json(const Errors& errors) {
+  print(errors_json(errors) + "\n");
+  return fail(errors);
+}
+
+}  // namespace peakline::cli

@@ -1,0 +1,112 @@
+#include "cli/run.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "hub/reference.h"
+#include "peakline/report.h"
+
+namespace peakline::cli {
+namespace {
+
+bool is_help(const std::string& word) {
+  return word == "--help" || word == "-h" || word == "help";
+}
+
+bool looks_like_model(const std::string& word) {
+  std::error_code ignored;
+  const bool has_shape =
+      word.find('/') != std::string::npos && (hub::is_id(word) || hub::is_address(word));
+  return has_shape || word.ends_with(".json") || std::filesystem::exists(word, ignored);
+}
+
+Error unknown_command(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command* command : commands()) names.emplace_back(command->name);
+  std::string hint = nearest(word, names);
+  if (!hint.empty()) {
+    hint = "did you mean peakline " + hint + "?";
+  } else if (looks_like_model(word)) {
+    hint = "to ask whether it fits: peakline fit " + word;
+  } else {
+    for (const std::string& name : names)
+      hint += (hint.empty() ? "the commands are " : ", ") + name;
+  }
+  return {ErrorCode::UsageUnknownCommand, word, "there is no such command", hint};
+}
+
+const Command* find_command(const std::string& word) {
+  for (const Command* command : commands()) {
+    if (command->name == word) return command;
+  }
+  return nullptr;
+}
+
+// CLI11 explains itself in its own words; only what canonical_arguments cannot see reaches it.
+Error usage_error(const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return {ErrorCode::UsageMissing,
+            "",
+            std::string(error.what()) + ", but was not given",
+            "see --help"};
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    return {
+        ErrorCode::UsageConflict, "", error.what(), "only one of them can be meant; see --help"};
+  }
+  return {ErrorCode::UsageBadValue, "", error.what(), "see --help"};
+}
+
+ExitCode run_command(const Command& command, const std::vector<std::string>& words) {
+  CLI::App app{std::string(command.summary), std::string(command.name)};
+  app.get_help_ptr()->group("");
+  const std::function<ExitCode()> action = command.attach(app);
+  Errors errors;
+  std::vector<std::string> canonical = canonical_arguments(app, words, errors);
+  for (const std::string& word : canonical) {
+    const bool all = word == "--help-all";
+    if (word != "--help" && word != "-h" && !all) continue;
+    const std::string text = command_help(app, terminal_of(Stream::Out), all);
+    return print(text) ? ExitCode::Fits : ExitCode::OurFault;
+  }
+  if (!errors.empty()) return fail(errors);
+  try {
+    app.parse(std::vector<std::string>(canonical.rbegin(), canonical.rend()));
+  } catch (const CLI::ParseError& error) {
+    return fail({usage_error(error)});
+  }
+  return action();
+}
+
+}  // namespace
+
+ExitCode run(const std::vector<std::string>& words) {
+  const Terminal terminal = terminal_of(Stream::Out);
+  if (words.empty()) {
+    print(overview(terminal));
+    return ExitCode::Usage;
+  }
+  const std::string& first = words[0];
+  if (first == "--version" || first == "-V") {
+    return print("peakline " + std::string(kCoreVersion) + "\n") ? ExitCode::Fits
+                                                                 : ExitCode::OurFault;
+  }
+  if (is_help(first)) {
+    const Command* about = words.size() > 1 ? find_command(words[1]) : nullptr;
+    if (about != nullptr) return run_command(*about, {"--help"});
+    return print(overview(terminal)) ? ExitCode::Fits : ExitCode::OurFault;
+  }
+  const Command* command = find_command(first);
+  if (command == nullptr) return fail({unknown_command(first)});
+  return run_command(*command, {words.begin() + 1, words.end()});
+}
+
+}  // namespace peakline::cli

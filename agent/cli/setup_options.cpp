@@ -1,0 +1,218 @@
+#include "cli/setup_options.h"
+
+#include <algorithm>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/setup_values.h"
+
+namespace peakline::cli {
+namespace {
+
+constexpr const char* kCardGroup = "The card";
+
+// An option whose words are read later, all at once with their mistakes.
+CLI::Option* add_raw_option(CLI::App& app, const std::string& names, const std::string& meaning) {
+  return app
+      .add_option(
+          names, [](const CLI::results_t&) { return true; }, meaning)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+std::string label_of(const SetupKey& key) {
+  if (key.kind == "boolean") return "";
+  if (key.kind == "integer" || key.kind == "number") return " N";
+  if (key.kind == "list") return " A,B";
+  if (key.kind == "object") return " A=1,B=2";
+  return " WORD";
+}
+
+std::string meaning_of(const SetupKey& key) {
+  constexpr std::size_t kMaxChoices = 90;
+  std::string text(key.meaning);
+  if (key.choices.empty()) return text;
+  if (key.choices.size() <= kMaxChoices) return text + " [" + std::string(key.choices) + "]";
+  const std::size_t end = key.choices.rfind(" | ", kMaxChoices);
+  return text + " [" + std::string(key.choices.substr(0, end)) + " | ...]";
+}
+
+// The one value of an option that may be given several times as long as it says the same.
+Result<std::string> single_value(const CLI::Option& option, const std::string& name) {
+  const std::vector<std::string>& words = option.results();
+  for (const std::string& word : words) {
+    if (word != words.front()) {
+      return Error{ErrorCode::UsageConflict,
+                   name,
+                   "got \"" + words.front() + "\" and \"" + word + "\", expected one value",
+                   "give it once"};
+    }
+  }
+  return words.front();
+}
+
+// "/lora/target_modules/0" is inside "lora.target_modules".
+bool is_at(std::string_view pointer, std::string_view key) {
+  if (!pointer.starts_with('/')) return false;
+  std::string path(pointer.substr(1));
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path == key || path.starts_with(std::string(key) + ".");
+}
+
+}  // namespace
+
+void SetupOptions::attach(CLI::App& app) {
+  attach_card(app);
+  attach_keys(app);
+  attach_shorthands(app);
+}
+
+void SetupOptions::attach_card(CLI::App& app) {
+  CLI::Option* gpu = add_raw_option(
+      app, "-g,--gpu", "A card by name, and how many: \"RTX 4090\", \"A100 80GBx4\".");
+  gpu->option_text("-g, --gpu NAME[xN]")->group(kCardGroup);
+  gpu_ = gpu;
+  CLI::Option* vram = add_raw_option(
+      app,
+      "--vram",
+      "Any other card: its memory in GiB as the driver reports it (nvidia-smi), or as 24564MiB.");
+  vram->option_text("--vram GiB")->group(kCardGroup);
+  vram_ = vram;
+}
+
+void SetupOptions::attach_keys(CLI::App& app) {
+  const std::vector<SetupKey>& keys = setup_keys();
+  std::vector<OptionNames> names = option_names_of(keys);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].name == "schema") continue;
+    CLI::Option* option = add_raw_option(app, names[i].all, meaning_of(keys[i]));
+    option->option_text(names[i].shown + label_of(keys[i]));
+    option->group(names[i].common ? names[i].group : std::string(kRareGroup) + names[i].group);
+    if (keys[i].kind == "boolean") make_switch(*option);
+    rows_.push_back({&keys[i], option, std::move(names[i])});
+  }
+}
+
+void SetupOptions::attach_shorthands(CLI::App& app) {
+  const Shorthand all[] = {
+      {nullptr, "--bf16", "autocast", "bf16"},
+      {nullptr, "--fp16", "autocast", "fp16"},
+      {nullptr, "--load-in-4bit", "method", "qlora"},
+  };
+  for (Shorthand shorthand : all) {
+    CLI::Option* option = add_raw_option(app, shorthand.name, "");
+    option->group("");
+    make_switch(*option);
+    shorthand.option = option;
+    shorthands_.push_back(shorthand);
+  }
+}
+
+Result<json::Value> SetupOptions::over(json::Value base) const {
+  Errors errors;
+  if (base.as_object() == nullptr) base.data = json::Object{};
+  apply_card(base, errors);
+  apply_keys(base, errors);
+  apply_shorthands(base, errors);
+  if (!errors.empty()) return errors;
+  return base;
+}
+
+// A card of the command line replaces the file's card as a whole: its bytes belong to another name.
+void SetupOptions::apply_card(json::Value& document, Errors& errors) const {
+  if (gpu_->count() > 0 && vram_->count() > 0) {
+    errors.push_back(
+        {ErrorCode::UsageConflict, "--vram", "got --gpu as well", "give the card or its memory"});
+    return;
+  }
+  if (gpu_->count() > 0) {
+    const Result<std::string> text = single_value(*gpu_, "--gpu");
+    if (!text) {
+      errors.push_back(text.error().front());
+      return;
+    }
+    const CardWord card = card_of(*text);
+    set_member(document, "gpu", json::Value{json::Object{}});
+    set_member(document, "gpu.name", json::Value{card.name});
+    if (card.count != 1) set_member(document, "gpu.count", json::Value{card.count});
+  }
+  if (vram_->count() > 0) {
+    const Result<std::string> text = single_value(*vram_, "--vram");
+    const std::optional<Bytes> memory = text ? memory_of(*text) : std::nullopt;
+    if (!memory) {
+      errors.push_back(
+          {ErrorCode::UsageBadValue,
+           "--vram",
+           "got \"" + vram_->results().back() + "\", expected GiB such as 24 or 23.5, or 24564MiB",
+           "a card sold with 24 GB has about 24 GiB; nvidia-smi shows its MiB"});
+      return;
+    }
+    set_member(document, "gpu", json::Value{json::Object{}});
+    set_member(document, "gpu.name", json::Value{std::string("custom")});
+    set_member(document, "gpu.total_bytes", json::Value{memory->count()});
+  }
+}
+
+void SetupOptions::apply_keys(json::Value& document, Errors& errors) const {
+  for (const Row& row : rows_) {
+    if (row.option->count() == 0) continue;
+    const Result<std::string> text = single_value(*row.option, row.names.main);
+    if (!text) {
+      errors.push_back(text.error().front());
+      continue;
+    }
+    Result<json::Value> value = value_of(*row.key, row.names.main, *text);
+    if (value) {
+      set_member(document, row.key->name, std::move(*value));
+    } else {
+      errors.push_back(value.error().front());
+    }
+  }
+}
+
+void SetupOptions::apply_shorthands(json::Value& document, Errors& errors) const {
+  for (const Shorthand& shorthand : shorthands_) {
+    if (shorthand.option->count() == 0 || shorthand.option->results().back() != "true") continue;
+    const Row* row = row_at("/" + std::string(shorthand.key));
+    if (row == nullptr) continue;
+    const bool clashes =
+        row->option->count() > 0 && row->option->results().back() != shorthand.value;
+    if (clashes) {
+      errors.push_back({ErrorCode::UsageConflict,
+                        shorthand.name,
+                        "got " + row->names.main + " " + row->option->results().back() + " as well",
+                        "give one of them"});
+    }
+    set_member(document, shorthand.key, json::Value{std::string(shorthand.value)});
+  }
+}
+
+const SetupOptions::Row* SetupOptions::row_at(std::string_view pointer) const {
+  for (const Row& row : rows_) {
+    if (is_at(pointer, row.key->name)) return &row;
+  }
+  return nullptr;
+}
+
+std::string SetupOptions::card_name() const {
+  return gpu_->count() > 0 ? gpu_->results().back() : "";
+}
+
+std::string SetupOptions::given_option_at(std::string_view pointer) const {
+  const Row* row = row_at(pointer);
+  if (row != nullptr && row->option->count() > 0) return row->names.main;
+  if (is_at(pointer, "gpu")) {
+    if (gpu_->count() > 0) return "--gpu";
+    if (vram_->count() > 0) return "--vram";
+  }
+  return {};
+}
+
+std::string SetupOptions::option_at(std::string_view pointer) const {
+  const std::string given = given_option_at(pointer);
+  if (!given.empty()) return given;
+  const Row* row = row_at(pointer);
+  return row == nullptr ? "" : row->names.main;
+}
+
+}  // namespace peakline::cli

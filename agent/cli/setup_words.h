@@ -1,0 +1,19 @@
+// A model and a run in a few words, for the head of a report.
+#pragma once
+
+#include <string>
+
+#include "peakline/report.h"
+
+namespace peakline::cli {
+
+// "1.10 billion", "12.6 million", "98304".
+[[nodiscard]] std::string count_words(Elements count);
+
+// "model/config.json: llama, 22 layers, 1.10 billion parameters, 12.6 million trained".
+[[nodiscard]] std::string model_words(const Report& report, const std::string& name);
+
+// "qlora, batch 1, length 1024, checkpointing, adamw_torch_fused".
+[[nodiscard]] std::string setup_words(const TrainSetup& setup);
+
+}  // namespace peakline::cli
