@@ -29,8 +29,8 @@ const model = new ModelSource(byId('model'), byId('model-status'), () => endpoin
 // ---- one question, one answer
 
 function explainNothing() {
-  if (source.kind === 'reading') answer.waiting('Reading', `The config.json of ${source.id} is on its way.`);
-  else if (source.kind === 'problem') answer.waiting('No model yet', `${source.title}: see beside the model.`);
+  if (source.kind === 'reading') answer.reading('Reading', `The config.json of ${source.id} is on its way.`);
+  else if (source.kind === 'problem') answer.waiting('No model yet', `${source.title}. What to do stands below the model's name.`);
   else answer.waiting('No model yet', 'Name one, or drop a config.json anywhere on this page. The answer follows every change you make.');
 }
 
@@ -90,7 +90,10 @@ function showFailure(failure) {
   const details = [`${failure.kind}: ${failure.message}`, ...failure.details, navigator.userAgent];
   if (failure.kind === 'unavailable') {
     showModule(failure.details.length > 0 ? `Missing on this server: ${failure.details.join(' and ')}.` : `It could not be loaded: ${failure.message}.`);
-    answer.failure('Nothing to compute with', 'The calculation module did not load; the form keeps what you enter.', details, ask);
+    answer.failure('Nothing to compute with', 'The calculation module did not load; the form keeps what you enter.', details, () => {
+      core.retry();
+      ask();
+    });
   } else if (failure.kind === 'hung') {
     answer.failure('No answer in time', 'The calculation did not finish and was stopped. Another model or other settings may work; a fresh module is ready.', details, ask);
   } else {

@@ -29,11 +29,19 @@ export class Answer {
   // Nothing to show yet: what is missing, in words.
   waiting(headline, sentence) {
     this.#clear();
+    byId('explain').hidden = false;
     showWaiting(byId('verdict'), headline, sentence);
     this.#say(`${headline}. ${sentence}`, headline);
   }
 
-  // The report stays while its successor is on the way.
+  // Another model is on its way: the old report stays in place, but pale and out of reach.
+  reading(headline, sentence) {
+    showWaiting(byId('verdict'), headline, sentence);
+    byId('answer-errors').hidden = true;
+    byId('answer-body').inert = true;
+  }
+
+  // The report stays while its successor is computed.
   busy(on) {
     byId('answer').toggleAttribute('aria-busy', on);
   }
@@ -61,8 +69,8 @@ export class Answer {
   }
 
   show(report) {
+    this.#clear();
     this.#report = report;
-    byId('answer-errors').hidden = true;
     byId('answer-body').hidden = false;
     showVerdict(byId('verdict'), report);
     showFacts(byId('facts'), report);
@@ -91,8 +99,8 @@ export class Answer {
 
   #clear() {
     this.#report = null;
-    byId('answer-body').hidden = true;
-    byId('answer-errors').hidden = true;
+    byId('answer-body').inert = false;
+    for (const id of ['answer-body', 'answer-errors', 'explain']) byId(id).hidden = true;
     byId('answer-errors').replaceChildren();
   }
 

@@ -4,7 +4,7 @@ import {integer} from './format.mjs';
 import {GpuPicker} from './gpu_picker.mjs';
 import {applies, initialState, kCustomGpu, kFields, valueAt} from './setup.mjs';
 
-const kStops = [128, 192, 256, 384, 512, 768, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072];
+const kStops = [128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072];
 const kCapabilities = [['7.5', 'Turing'], ['8.0', 'Ampere, data centre'], ['8.6', 'Ampere'], ['8.9', 'Ada'], ['9.0', 'Hopper'], ['10.0', 'Blackwell, data centre'], ['12.0', 'Blackwell']];
 const kFirstLevel = {per_device_train_batch_size: 'batch', max_length: 'length', gradient_checkpointing: 'checkpointing'};
 

@@ -13,6 +13,7 @@ export class CoreFailure extends Error {
 
 const kLoadMilliseconds = 30_000;
 const kCallMilliseconds = 8_000;
+const kPauseMilliseconds = 5_000;  // a module that could not be loaded is not asked for at every change
 
 export class CoreClient {
   #url;
@@ -22,20 +23,24 @@ export class CoreClient {
   #underWay = null;       // {id, request, resolve, reject}
   #waiting = new Map();   // channel -> the same
   #timer = 0;
-  #unavailable = null;    // the CoreFailure that ended the last attempt to load
+  #unavailable = null;    // {failure, time}: how the last attempt to load ended, and when
 
   constructor(url) {
     this.#url = url;
   }
 
-  // Loads the module ahead of the first question.
-  start() {
-    if (this.#worker === null) this.#spawn();
+  // Lets the next call load the module again at once.
+  retry() {
+    this.#unavailable = null;
   }
 
   // Resolves to the parsed reply. Rejects with a CoreFailure.
   call(channel, request) {
     return new Promise((resolve, reject) => {
+      if (this.#unavailable !== null && performance.now() - this.#unavailable.time < kPauseMilliseconds) {
+        reject(this.#unavailable.failure);
+        return;
+      }
       this.#waiting.get(channel)?.reject(new CoreFailure('superseded', 'a newer question took its place'));
       this.#waiting.set(channel, {id: this.#nextId++, request: JSON.stringify(request), resolve, reject});
       if (this.#worker === null) this.#spawn();
@@ -45,11 +50,22 @@ export class CoreClient {
 
   #spawn() {
     this.#unavailable = null;
-    this.#worker = new Worker(this.#url, {type: 'module'});
-    this.#worker.addEventListener('message', ({data}) => this.#receive(data));
-    this.#worker.addEventListener('error', (event) => {
+    let worker;
+    try {
+      worker = new Worker(this.#url, {type: 'module'});
+    } catch (error) {
+      this.#loadFailed(`this browser, or the frame around the page, allows no worker (${error.name})`, []);
+      return;
+    }
+    this.#worker = worker;
+    worker.addEventListener('message', ({data}) => {
+      if (worker === this.#worker) this.#receive(data);
+    });
+    worker.addEventListener('error', (event) => {
       event.preventDefault();
-      this.#loadFailed(event.message || 'the worker script could not be loaded', []);
+      if (worker !== this.#worker) return;
+      if (this.#ready) this.#end('crashed', event.message || 'the worker stopped', []);
+      else this.#loadFailed(event.message || 'the worker script could not be loaded', []);
     });
     this.#watch(kLoadMilliseconds, () => this.#loadFailed('the module took too long to load', []));
   }
@@ -95,8 +111,9 @@ export class CoreClient {
 
   #loadFailed(message, missing) {
     this.#discard();
-    this.#unavailable = new CoreFailure('unavailable', message, missing);
-    for (const {reject} of this.#waiting.values()) reject(this.#unavailable);
+    const failure = new CoreFailure('unavailable', message, missing);
+    this.#unavailable = {failure, time: performance.now()};
+    for (const {reject} of this.#waiting.values()) reject(failure);
     this.#waiting.clear();
   }
 

@@ -24,7 +24,7 @@ export const kCustomGpu = 'custom';
 // The whole state that a link carries. `model` is what was typed, `pasted` says that a config was
 // given as text, which a link cannot hold.
 export function initialState() {
-  const state = {model: '', pasted: false, gpu: 'RTX 4090', vram: 24, capability: '8.0'};
+  const state = {model: '', pasted: false, gpu: 'RTX 4090 24GB', vram: 24, capability: '8.0'};
   for (const field of kFields) state[field.key] = field.initial;
   return state;
 }

@@ -27,7 +27,9 @@ export async function servePage({folders, prefix = '/', hidden = []}) {
     const inside = path.startsWith(prefix) ? path.slice(prefix.length) : null;
     if (path === '/frame.html') {
       response.writeHead(200, {'Content-Type': 'text/html'});
-      response.end(`<!doctype html><title>frame</title><iframe title="page" sandbox="allow-scripts" width="900" height="1400" src="${new URL(request.url, 'http://page').searchParams.get('src')}"></iframe>`);
+      const asked = new URL(request.url, 'http://page').searchParams;
+      const sandbox = asked.has('sandbox') ? ' sandbox="allow-scripts"' : '';
+      response.end(`<!doctype html><title>frame</title><iframe title="page"${sandbox} width="900" height="1400" src="${asked.get('src')}"></iframe>`);
       return;
     }
     const file = inside === null ? null : await firstFile(folders, inside === '' ? 'index.html' : inside);

@@ -1,8 +1,8 @@
 // One bar for everything alive at the peak, drawn against the memory a run may use, with the interval
 // of the whole process above it. The table beside it says the same in numbers.
-import {svg} from '../dom.mjs';
+import {h, svg} from '../dom.mjs';
 import {axisMarks, exactBytes, gib, share} from '../format.mjs';
-import {byPlace, fillOf, labelOf} from './categories.mjs';
+import {byPlace, fillOf, labelOf, swatch} from './categories.mjs';
 
 const kHeight = 118;
 const kRoomAtTheEnd = 1.04;
@@ -64,5 +64,8 @@ export function showCapacity(figure, report) {
   const x = (bytes) => share(bytes, end) * width;
   figure.replaceChildren(svg('svg', {role: 'img', 'aria-label': description(report), viewBox: `0 0 ${width} ${kHeight}`, width, height: kHeight},
     svg('rect', {x: 0, y: kBar.top, width, height: kBar.height, class: 'room'}),
-    bar(segments(report), x), intervalBracket(memory.interval, x), capacityLine(verdict.usable_bytes, x, width), axis(end, x, width)));
+    bar(segments(report), x), intervalBracket(memory.interval, x), capacityLine(verdict.usable_bytes, x, width), axis(end, x, width)),
+  h('figcaption', {class: 'legend'},
+    h('span', {}, swatch('context'), `context and workspaces ${gib(memory.context_bytes)} + ${gib(memory.workspace_bytes)}`),
+    h('span', {}, swatch('uncertain'), 'the estimate, low end to high end')));
 }

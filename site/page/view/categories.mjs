@@ -67,12 +67,13 @@ export function patternSheet() {
 }
 
 export function fillOf(category) {
-  return `url(#pattern-${Object.hasOwn(kCategories, category) ? category : 'other_static'})`;
+  const known = category === 'uncertain' || Object.hasOwn(kCategories, category);
+  return `url(#pattern-${known ? category : 'other_static'})`;
 }
 
 export function swatch(category) {
   return svg('svg', {class: 'swatch', width: 18, height: 18, viewBox: '0 0 18 18', 'aria-hidden': 'true', focusable: 'false'},
-    svg('rect', {x: 0.5, y: 0.5, width: 17, height: 17, rx: 2, fill: fillOf(category), class: 'swatch-edge'}));
+    svg('rect', {x: 0.5, y: 0.5, width: 17, height: 17, rx: 2, fill: fillOf(category), class: `swatch-edge edge-${category}`}));
 }
 
 const kPhases = {

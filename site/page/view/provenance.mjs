@@ -16,7 +16,7 @@ const kOrder = ['measured', 'exact', 'derived', 'assumed'];
 
 export function showKinds(paragraph, provenance) {
   const used = kOrder.filter((kind) => provenance.some((entry) => entry.kind === kind));
-  paragraph.replaceChildren(...used.flatMap((kind, index) => [index > 0 ? ' \u2002 ' : '', kindBadge(kind), ` ${kKinds[kind]}`]));
+  paragraph.replaceChildren(...used.map((kind) => h('span', {}, kindBadge(kind), ` ${kKinds[kind]}`)));
 }
 
 // "/memory/context_bytes" -> "context": the last part, as words.

@@ -44,31 +44,37 @@ export function shortVerdict(report) {
   return `${word}: ${gibNumber(interval.low_bytes, 1)} to ${gib(interval.high_bytes, 1)} of ${gib(report.verdict.usable_bytes, 1)}`;
 }
 
-function fact(term, value, kind, note) {
-  return h('div', {class: 'fact'}, h('dt', {}, term, ' ', kind), h('dd', {}, h('span', {class: 'figure'}, value), note ? h('span', {class: 'note'}, note) : null));
+function fact(term, value, note, {badge = null, absent = false} = {}) {
+  return h('div', {class: 'fact'}, h('dt', {}, term, badge ? ' ' : null, badge),
+    h('dd', {}, h('span', {class: absent ? 'figure absent' : 'figure'}, value), note ? h('span', {class: 'note'}, note) : null));
 }
 
 function range(interval) {
-  return h('span', {}, bytesSpan(interval.low_bytes, gibNumber(interval.low_bytes, 1)), '\u2009\u2013\u2009', bytesSpan(interval.high_bytes, gib(interval.high_bytes, 1)));
+  return h('span', {class: 'estimated'}, bytesSpan(interval.low_bytes, gibNumber(interval.low_bytes, 1)), '\u2009\u2013\u2009', bytesSpan(interval.high_bytes, gib(interval.high_bytes, 1)));
+}
+
+function marginNote(margin) {
+  const short = margin < 0;
+  return h('span', {}, bytesSpan(margin, gib(margin, 1).replace('\u2212', '')), short ? ' short at the high end' : ' to spare at the high end');
 }
 
 function memoryFacts({memory, verdict}) {
-  const margin = verdict.margin_bytes;
-  const spare = margin < 0 ? 'short, at the high end' : 'to spare, at the high end';
   return [
-    fact('Whole process', range(memory.interval), kindBadge('assumed', memory.interval.why, 'estimate'), 'what nvidia-smi would show'),
-    fact('Usable', bytesSpan(verdict.usable_bytes, gib(verdict.usable_bytes, 1)), null,
-      h('span', {}, bytesSpan(margin, gib(margin, 1).replace('\u2212', '')), ` ${spare}`)),
-    fact('Tensors', bytesSpan(memory.tensor_peak_bytes), kindBadge('derived'), 'alive at the same moment'),
-    fact('Allocated', bytesSpan(memory.allocated_peak_bytes), kindBadge('derived'), 'max_memory_allocated'),
-    fact('Reserved', memory.reserved_peak_bytes ? bytesSpan(memory.reserved_peak_bytes) : 'not simulated yet', memory.reserved_peak_bytes ? kindBadge('derived') : null, 'held by the caching allocator'),
+    fact('Whole process', range(memory.interval), 'what nvidia-smi would show', {badge: kindBadge('assumed', memory.interval.why, 'estimate')}),
+    fact('Usable', bytesSpan(verdict.usable_bytes, gib(verdict.usable_bytes, 1)), marginNote(verdict.margin_bytes)),
+    fact('Tensors', bytesSpan(memory.tensor_peak_bytes), 'alive at the same moment'),
+    fact('Allocated', bytesSpan(memory.allocated_peak_bytes), 'torch.cuda.max_memory_allocated'),
+    memory.reserved_peak_bytes
+      ? fact('Reserved', bytesSpan(memory.reserved_peak_bytes), 'held by the caching allocator')
+      : fact('Reserved', 'not simulated yet', 'held by the caching allocator', {absent: true}),
   ];
 }
 
 export function showFacts(list, report) {
   const {num_parameters: all, num_trainable_parameters: trainable} = report.model;
   const parameters = all > 0
-    ? fact('Parameters', h('span', {title: integer(all)}, count(all)), null, trainable > 0 ? h('span', {title: integer(trainable)}, `${count(trainable)} trained`) : null)
-    : null;
-  list.replaceChildren(...(report.memory ? memoryFacts(report) : []), ...(parameters ? [parameters] : []));
+    ? [fact('Parameters', h('span', {title: integer(all)}, count(all)), trainable > 0 ? h('span', {title: integer(trainable)}, `${count(trainable)} trained`) : null)]
+    : [];
+  const facts = report.memory ? memoryFacts(report) : [];
+  list.replaceChildren(...facts.slice(0, 2), ...parameters, ...facts.slice(2));
 }
