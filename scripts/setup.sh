@@ -90,7 +90,7 @@ from_suite() { # suite packages...
 
 step_base() { # what the program itself is built from
   apt_install g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv \
-    nlohmann-json3-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev
+    nlohmann-json3-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev zlib1g-dev
 }
 
 step_wasm() {
