@@ -2,6 +2,7 @@
 // button to press.
 import {Address} from './page/address.mjs';
 import {Answer} from './page/answer.mjs';
+import {rangeIn} from './page/config_place.mjs';
 import {Controls} from './page/controls.mjs';
 import {CoreClient} from './page/core_client.mjs';
 import {byId, debounced, h} from './page/dom.mjs';
@@ -51,8 +52,13 @@ async function ask() {
   }
 }
 
+function nameOf({kind, id}) {
+  return kind === 'hub' ? id : 'config.json';
+}
+
 function showReply(reply) {
   showModule('');
+  controls.clearMarks();
   if (!reply.ok) {
     controls.showResolved(null);
     answer.errors(reply.errors, placeOf);
@@ -60,12 +66,13 @@ function showReply(reply) {
   }
   controls.showResolved(reply.report.setup);
   answer.show(reply.report);
+  document.title = `${answer.short}: ${nameOf(source)} | Peakline`;
   byId('link-note').textContent = source.kind === 'text' ? 'This config was given as text: a link carries the settings, not the config.' : '';
 }
 
 // A function that leads to the place an error names, or null.
 function placeOf(where) {
-  if (where.startsWith('config')) return () => showConfigAt(/line (\d+), column (\d+)/.exec(where));
+  if (where.startsWith('config')) return () => showConfigAt(where);
   const control = controls.controlAt(where);
   if (control === null) return null;
   control.setAttribute('aria-invalid', 'true');
@@ -75,15 +82,15 @@ function placeOf(where) {
   };
 }
 
-function showConfigAt(place) {
+function showConfigAt(where) {
   byId('config-details').open = true;
   const area = byId('config-text');
   area.focus();
-  if (place === null) return;
-  const lines = area.value.split('\n');
-  const start = lines.slice(0, Number(place[1]) - 1).reduce((sum, line) => sum + line.length + 1, 0) + Number(place[2]) - 1;
-  area.setSelectionRange(Math.max(0, start - 1), start);
-  area.scrollTop = (area.scrollHeight * (Number(place[1]) - 4)) / Math.max(1, lines.length);
+  const found = rangeIn(area.value, where);
+  if (found === null) return;
+  area.setSelectionRange(found.start, found.end);
+  const lines = area.value.split('\n').length;
+  area.scrollTop = area.scrollHeight * Math.max(0, area.value.slice(0, found.start).split('\n').length - 4) / lines;
 }
 
 function showFailure(failure) {
@@ -210,11 +217,13 @@ function watchActions() {
     byId('copied').textContent = text;
     setTimeout(() => (byId('copied').textContent = ''), 4000);
   };
-  const name = () => (source.kind === 'hub' ? source.id : 'config.json');
   const link = () => address.link(controls.state, source);
   byId('copy-link').addEventListener('click', async () => said((await copy(link())) ? 'Link copied' : 'The browser refused; copy the address bar instead'));
-  byId('copy-text').addEventListener('click', async () => said((await copy(asText(answer.report, name(), source.kind === 'hub' ? link() : ''))) ? 'Text copied' : 'The browser refused; use Download report'));
+  byId('copy-text').addEventListener('click', async () => said((await copy(asText(answer.report, nameOf(source), source.kind === 'hub' ? link() : ''))) ? 'Text copied' : 'The browser refused; use Download report'));
   byId('download').addEventListener('click', () => download('peakline-report.json', JSON.stringify(answer.report, null, 1)));
+  window.addEventListener('beforeprint', () => {
+    byId('printed').textContent = `${nameOf(source)}, ${new Date().toISOString().slice(0, 10)}, ${link()}`;
+  });
   byId('skip').addEventListener('click', (event) => {
     event.preventDefault();
     byId('answer').focus();

@@ -22,6 +22,11 @@ export class Answer {
     this.#followVerdict();
   }
 
+  // The verdict in a word or two, with its interval.
+  get short() {
+    return shortVerdict(this.#report);
+  }
+
   get report() {
     return this.#report;
   }
@@ -43,7 +48,7 @@ export class Answer {
 
   // The report stays while its successor is computed.
   busy(on) {
-    byId('answer').toggleAttribute('aria-busy', on);
+    byId('answer').setAttribute('aria-busy', String(on));
   }
 
   // `go(where)` leads to the place an error speaks of; null where the page has none.

@@ -150,7 +150,11 @@ export class Controls {
     }
   }
 
-  // Marks the controls that core's errors speak of; returns the control of a place, or null.
+  clearMarks() {
+    for (const control of [byId('gpu'), byId('capability'), byId('vram'), ...Object.values(this.#inputs)]) control.removeAttribute('aria-invalid');
+  }
+
+  // The control of a place in the setup, as core's errors name it, or null.
   controlAt(where) {
     const key = where.replace(/^\//, '').replaceAll('/', '.');
     if (key === 'gpu' || key === 'gpu.name') return byId('gpu');

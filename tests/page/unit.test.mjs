@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {axisMarks, count, gib, percent} from '../../site/page/format.mjs';
 import {cleanEndpoint, configAddress, readModelInput} from '../../site/page/hub.mjs';
+import {rangeIn} from '../../site/page/config_place.mjs';
 import {fromHash, toHash} from '../../site/page/link.mjs';
 import {initialState, kFields, toSetup} from '../../site/page/setup.mjs';
 
@@ -94,6 +95,20 @@ test('the setup names what was chosen and leaves the rest to core', () => {
   assert.deepEqual([full.lora, full.use_reentrant, full.autocast], [undefined, undefined, null]);
   assert.deepEqual(full.gpu, {name: 'custom', total_bytes: 12348030976, compute_capability: '8.6'});
   assert.deepEqual(toSetup({...initialState(), 'lora.target_modules': 'q_proj,v_proj'}).lora.target_modules, ['q_proj', 'v_proj']);
+});
+
+test('the place of an error is found in the text', () => {
+  const text = '{\n  "a": 1,\n  "b/c": x\n}';
+  const at = (where) => {
+    const found = rangeIn(text, where);
+    return found === null ? null : text.slice(found.start, found.end);
+  };
+  assert.equal(at('config: line 3, column 10'), 'x');
+  assert.equal(at('config:/a'), '"a"');
+  assert.equal(at('config:/outer/b~1c'), '"b/c"');
+  assert.equal(at('config:/absent'), null);
+  assert.equal(at('config'), null);
+  assert.equal(at('config: line 99, column 1'), '}');
 });
 
 test('numbers as words', () => {

@@ -17,7 +17,7 @@ export function journeys() {
     await page.clock.runFor(1000);
     await page.fill('#model', 'org/hang');
     await page.press('#model', 'Enter');
-    await page.waitForFunction(() => document.getElementById('answer').hasAttribute('aria-busy'));
+    await page.waitForFunction(() => document.getElementById('answer').getAttribute('aria-busy') === 'true');
     await page.clock.runFor(9000);
     await page.waitForFunction(() => document.querySelector('#verdict h2')?.textContent === 'No answer in time');
     await page.fill('#model', 'org/model');
