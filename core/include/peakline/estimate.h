@@ -12,12 +12,16 @@
 #include "peakline/quantity.h"
 #include "peakline/report.h"
 #include "peakline/result.h"
+#include "peakline/symbolic.h"
 #include "peakline/train_setup.h"
 
 namespace peakline {
 
 // config.json text and setup JSON text (partial) to a Report, or every mistake found in both.
 [[nodiscard]] Result<Report> estimate(std::string_view config_json, std::string_view setup_json);
+
+// The step alone: its events, or why it cannot be run.
+[[nodiscard]] Result<Events> simulate(const Architecture& architecture, const TrainSetup& setup);
 
 // The JSON door. `request` is one of
 //   {"schema": 1, "op": "fit", "config": "<config.json text>", "setup": {...}}

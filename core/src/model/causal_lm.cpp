@@ -86,7 +86,8 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
     const auto index = static_cast<std::int32_t>(i);
     Tensor next;
     if (options.gradient_checkpointing) {
-      auto run = [&e, &layer, &options, rotation, mask, index](const Tensor& input) {
+      // The layer's keyword arguments live as long as its checkpoint does.
+      auto run = [&e, &layer, &options, rotation, mask, position_ids, index](const Tensor& input) {
         return decoder_layer(e, input, layer, rotation, mask, options, index);
       };
       next = e.checkpoint(std::move(run), hidden_states, options.use_reentrant);

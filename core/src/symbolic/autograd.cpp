@@ -266,7 +266,9 @@ void SymbolicEngine::accumulate_grad(Node& node, Tensor gradient) {
   } else {
     variable.grad = fresh("clone", variable.sizes, variable.strides, gradient.dtype());
   }
-  mark(variable.grad, Role::Gradient);
+  if (events_.tensors[static_cast<std::size_t>(variable.storage->event_tensor)].role == Role::WeightTrainable) {
+    mark(variable.grad, Role::Gradient);
+  }
 }
 
 void SymbolicEngine::run_backward(Node* root, Tensor gradient) {

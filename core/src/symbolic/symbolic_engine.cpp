@@ -120,6 +120,10 @@ void SymbolicEngine::kernel_temporaries(const char* op, std::initializer_list<Te
 
 void SymbolicEngine::destroy_storage(Storage* storage) {
   if (--storage->references > 0) return;
+  if (!recording_) {
+    storages_.drop(storage);
+    return;
+  }
   EventTensor& made = events_.tensors[static_cast<std::size_t>(storage->event_tensor)];
   made.died = static_cast<std::int32_t>(events_.events.size());
   events_.events.push_back(-storage->event_tensor - 1);

@@ -25,6 +25,7 @@ class SymbolicEngine final : public Engine {
   [[nodiscard]] Phase phase() const override { return phase_; }
   Module enter_module(Module module) override { return std::exchange(module_, module); }
   void mark(const Tensor& tensor, Role role) override;
+  void finish_recording() override { recording_ = false; }
   bool set_grad_enabled(bool enabled) override { return std::exchange(grad_enabled_, enabled); }
   std::optional<DType> set_autocast(std::optional<DType> dtype) override {
     return std::exchange(autocast_, dtype);
@@ -171,6 +172,7 @@ class SymbolicEngine final : public Engine {
   Module module_;
   bool grad_enabled_ = true;
   bool in_kernel_ = false;
+  bool recording_ = true;
   std::optional<DType> autocast_;
   std::vector<CachedCast> autocast_cache_;
   std::uint64_t next_sequence_ = 0;

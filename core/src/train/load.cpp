@@ -80,8 +80,9 @@ class Loader {
     o.use_liger_kernel = setup_.use_liger_kernel;
     o.gradient_checkpointing = setup_.gradient_checkpointing;
     o.use_reentrant = setup_.use_reentrant;
-    // A reentrant checkpoint passes no gradient where its input needs none.
-    o.input_requires_grad = !full_ && setup_.gradient_checkpointing && setup_.use_reentrant;
+    // Rule R012: turning checkpointing on makes the embedding's output require grad, frozen or not, so the
+    // first layer keeps what its input's gradient needs (modeling_utils.py, transformers 5.24).
+    o.input_requires_grad = setup_.gradient_checkpointing;
     o.compute_dtype = setup_.quantization.bnb_4bit_compute_dtype;
     return o;
   }

@@ -182,6 +182,7 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
 void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup, int steps) {
   Training training(e, shape, setup);
   for (int i = 0; i < steps; ++i) training.step();
+  e.finish_recording();
 }
 
 }  // namespace peakline

@@ -1,0 +1,160 @@
+// Reading and writing timelines as JSON, gzipped or plain.
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "timeline/timeline.h"
+
+namespace peakline::timeline {
+
+namespace {
+
+constexpr std::size_t kMaxTimelineBytes = std::size_t{1} << 30;
+
+Error broken(const std::string& where, const std::string& message) {
+  return {ErrorCode::JsonSyntax, where, message,
+          "a timeline is an object with tensors, events and phases, as `peakline timeline` writes it"};
+}
+
+// gzread also reads plain files.
+Result<std::string> read_all(const std::filesystem::path& path) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) {
+    return Error{ErrorCode::FileMissing, path.string(), "the file cannot be opened", "check the path"};
+  }
+  std::string text;
+  std::array<char, 1 << 16> buffer{};
+  int count = 0;
+  while ((count = gzread(file, buffer.data(), buffer.size())) > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > kMaxTimelineBytes) break;
+  }
+  const bool bad = count < 0;
+  gzclose(file);
+  if (bad) return broken(path.string(), "the gzip stream is damaged");
+  if (text.size() > kMaxTimelineBytes) return broken(path.string(), "more than 1 GiB of JSON");
+  return text;
+}
+
+bool read_tensor(const nlohmann::json& source, TimelineTensor& tensor) {
+  if (!source.is_object() || !source.contains("bytes") || !source["bytes"].is_number_integer()) return false;
+  tensor.bytes = Bytes(source["bytes"].get<std::int64_t>());
+  for (const auto& dim : source.value("shape", nlohmann::json::array())) {
+    if (!dim.is_number_integer()) return false;
+    tensor.shape.push_back(dim.get<std::int64_t>());
+  }
+  const auto text = [&](const char* key) {
+    const auto found = source.find(key);
+    return found != source.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  tensor.dtype = text("dtype");
+  tensor.op = text("op");
+  tensor.phase = text("phase");
+  tensor.module = text("module");
+  const auto temporary = source.find("kernel_temporary");
+  tensor.kernel_temporary = temporary != source.end() && temporary->is_boolean() && temporary->get<bool>();
+  return true;
+}
+
+// A recorded row says how many events its last step has; what follows is the process winding down.
+void drop_teardown(const nlohmann::json& root, Timeline& timeline) {
+  if (!root.contains("row") || !root["row"].is_object()) return;
+  const auto count = root["row"].find("n_events");
+  if (count == root["row"].end() || !count->is_number_integer()) return;
+  std::int64_t last_step = 0;
+  for (const Mark& mark : timeline.phases) {
+    if (mark.phase == "data") last_step = mark.event;
+  }
+  const auto end = static_cast<std::size_t>(last_step + count->get<std::int64_t>());
+  if (end < timeline.events.size()) timeline.events.resize(end);
+}
+
+}  // namespace
+
+Result<Timeline> parse_timeline(std::string_view json) {
+  const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
+  if (!root.is_object()) return broken("", "got something that is not a JSON object, expected a timeline");
+  for (const char* key : {"tensors", "events", "phases"}) {
+    if (!root.contains(key) || !root[key].is_array()) {
+      return broken(std::string("/") + key, "got no array, expected one");
+    }
+  }
+  Timeline timeline;
+  for (const auto& source : root["tensors"]) {
+    TimelineTensor tensor;
+    if (!read_tensor(source, tensor)) {
+      return broken("/tensors/" + std::to_string(timeline.tensors.size()), "got no tensor, expected bytes and shape");
+    }
+    timeline.tensors.push_back(std::move(tensor));
+  }
+  const auto count = static_cast<std::int64_t>(timeline.tensors.size());
+  for (const auto& event : root["events"]) {
+    const std::int64_t value = event.is_number_integer() ? event.get<std::int64_t>() : count;
+    if (value >= count || value < -count) {
+      return broken("/events/" + std::to_string(timeline.events.size()), "got an event of a tensor that does not exist");
+    }
+    timeline.events.push_back(value);
+  }
+  for (const auto& mark : root["phases"]) {
+    if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_integer() || !mark[1].is_string()) {
+      return broken("/phases", "got a phase that is not [event, name]");
+    }
+    timeline.phases.push_back({mark[0].get<std::int64_t>(), mark[1].get<std::string>()});
+  }
+  drop_teardown(root, timeline);
+  return timeline;
+}
+
+Result<Timeline> read_timeline(const std::filesystem::path& path) {
+  const Result<std::string> text = read_all(path);
+  if (!text) return text.error();
+  Result<Timeline> timeline = parse_timeline(*text);
+  if (!timeline) {
+    for (Error& error : timeline.error()) error.where = path.string() + error.where;
+  }
+  return timeline;
+}
+
+std::string read_row(const std::filesystem::path& path) {
+  const Result<std::string> text = read_all(path);
+  const nlohmann::json root = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  return root.is_object() && root.contains("row") ? root["row"].dump() : "null";
+}
+
+std::string to_json(const Timeline& timeline) {
+  nlohmann::json root;
+  root["schema"] = 1;
+  auto& tensors = root["tensors"] = nlohmann::json::array();
+  for (const TimelineTensor& tensor : timeline.tensors) {
+    tensors.push_back({{"bytes", tensor.bytes.count()},
+                       {"shape", tensor.shape},
+                       {"dtype", tensor.dtype},
+                       {"op", tensor.op},
+                       {"phase", tensor.phase},
+                       {"module", tensor.module},
+                       {"kernel_temporary", tensor.kernel_temporary}});
+  }
+  root["events"] = timeline.events;
+  auto& phases = root["phases"] = nlohmann::json::array();
+  for (const Mark& mark : timeline.phases) phases.push_back({mark.event, mark.phase});
+  return root.dump();
+}
+
+Result<bool> write_timeline(const Timeline& timeline, const std::filesystem::path& path) {
+  const std::string text = to_json(timeline);
+  // "T" writes without compression.
+  gzFile file = gzopen(path.c_str(), path.extension() == ".gz" ? "wb6" : "wbT");
+  const bool opened = file != nullptr;
+  const bool written =
+      opened && gzwrite(file, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size());
+  const bool closed = opened && gzclose(file) == Z_OK;
+  if (written && closed) return true;
+  return Error{ErrorCode::FileUnwritable, path.string(), std::string("the file cannot be written: ") + std::strerror(errno),
+               "give a path in a folder that exists and has room"};
+}
+
+}  // namespace peakline::timeline

@@ -1,0 +1,20 @@
+#include "peakline/estimate.h"
+#include "train/step.h"
+
+namespace peakline {
+
+Result<Events> simulate(const Architecture& architecture, const TrainSetup& setup) {
+  if (!architecture.dense) return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
+  const std::string reason = not_modelled(*architecture.dense, setup);
+  if (!reason.empty()) return Error{ErrorCode::NotModelled, "setup", reason, ""};
+  Events events;
+  const auto engine = make_symbolic_engine({setup.gpu.compute_capability, setup.gpu.sm_count}, events);
+  run_training(*engine, *architecture.dense, setup);
+  if (events.too_large) {
+    return Error{ErrorCode::TooLarge, "", "the step makes more events than this program records",
+                 "lower gradient_accumulation_steps or check num_hidden_layers"};
+  }
+  return events;
+}
+
+}  // namespace peakline

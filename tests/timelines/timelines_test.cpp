@@ -1,0 +1,55 @@
+// The symbolic step against event lists of the real transformers, PEFT and bitsandbytes code.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "peakline/estimate.h"
+#include "support/truth_row.h"
+#include "timeline/diff.h"
+#include "timeline/timeline.h"
+
+namespace peakline::test {
+namespace {
+
+timeline::Timeline simulated(const std::string& config, const std::string& setup) {
+  const Result<ModelConfig> parsed = parse_model_config(config);
+  REQUIRE(parsed.has_value());
+  const Result<Architecture> architecture = build_architecture(*parsed);
+  REQUIRE(architecture.has_value());
+  const Result<TrainSetup> resolved = parse_train_setup(setup);
+  for (const Error& error : resolved.has_value() ? Errors{} : resolved.error()) {
+    UNSCOPED_INFO(error.where << ": " << error.message);
+  }
+  REQUIRE(resolved.has_value());
+  const Result<Events> events = simulate(*architecture, *resolved);
+  for (const Error& error : events.has_value() ? Errors{} : events.error()) UNSCOPED_INFO(error.message);
+  REQUIRE(events.has_value());
+  return timeline::from_events(*events);
+}
+
+TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
+  const auto shared = shared_data();
+  if (!shared) SKIP("no recorded timelines on this machine: set PEAKLINE_SHARED_DATA");
+  const std::string name = GENERATE("tinyllama-full-simplest", "qwen3-0.6b-full-ckpt", "qwen2.5-0.5b-full-foreach",
+                                    "qwen3-0.6b-full-fp32master-accum2", "llama3.2-3b-lora-all",
+                                    "tinyllama-lora-liger", "mistral7b-qlora-ckpt");
+  DYNAMIC_SECTION(name) {
+    const std::filesystem::path path = *shared / "timelines" / (name + ".json.gz");
+    const Result<timeline::Timeline> real = timeline::read_timeline(path);
+    REQUIRE(real.has_value());
+    const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
+    const timeline::Timeline ours = simulated(config_of(row, *shared), setup_of(row.at("settings")));
+    const timeline::Comparison comparison = timeline::compare(*real, ours);
+    INFO("A is the real stack, B is ours; " << comparison.compared_events << " events agree");
+    if (comparison.first) {
+      FAIL("event " << comparison.first->event_a << " / " << comparison.first->event_b << " in "
+                    << comparison.first->phase << ": " << comparison.first->what << "\n"
+                    << comparison.first->context);
+    }
+    CHECK(comparison.compared_events > 1000);
+  }
+}
+
+}  // namespace
+}  // namespace peakline::test
