@@ -14,7 +14,7 @@ import {kept, thisTab} from './page/storage.mjs';
 import {watchTheme} from './page/theme.mjs';
 import {patternSheet} from './page/view/categories.mjs';
 
-const kMaxKeptConfig = 200_000;  // characters of a pasted config that survive a reload
+const kMaxKeptConfig = 200_000; // characters of a pasted config that survive a reload
 
 const core = new CoreClient(new URL('worker.mjs', import.meta.url));
 const answer = new Answer();
@@ -24,15 +24,24 @@ const controls = new Controls((key) => {
 });
 const address = new Address(restore);
 let source = {kind: 'none'};
-let endpoint = cleanEndpoint(new URLSearchParams(window.location.search).get('endpoint') ?? kept.get('endpoint') ?? '') ?? kDefaultEndpoint;
+let endpoint =
+  cleanEndpoint(
+    new URLSearchParams(window.location.search).get('endpoint') ?? kept.get('endpoint') ?? '',
+  ) ?? kDefaultEndpoint;
 const model = new ModelSource(byId('model'), byId('model-status'), () => endpoint, sourceChanged);
 
 // ---- one question, one answer
 
 function explainNothing() {
-  if (source.kind === 'reading') answer.reading('Reading', `The config.json of ${source.id} is on its way.`);
-  else if (source.kind === 'problem') answer.waiting('No model yet', `${source.title}. What to do stands below the model's name.`);
-  else answer.waiting('No model yet', 'Name one, or drop a config.json anywhere on this page. The answer follows every change you make.');
+  if (source.kind === 'reading')
+    answer.reading('Reading', `The config.json of ${source.id} is on its way.`);
+  else if (source.kind === 'problem')
+    answer.waiting('No model yet', `${source.title}. What to do stands below the model's name.`);
+  else
+    answer.waiting(
+      'No model yet',
+      'Name one, or drop a config.json anywhere on this page. The answer follows every change you make.',
+    );
 }
 
 async function ask() {
@@ -42,7 +51,12 @@ async function ask() {
   }
   answer.busy(true);
   try {
-    const reply = await core.call('fit', {schema: 1, op: 'fit', config: source.text, setup: toSetup(controls.state)});
+    const reply = await core.call('fit', {
+      schema: 1,
+      op: 'fit',
+      config: source.text,
+      setup: toSetup(controls.state),
+    });
     answer.busy(false);
     showReply(reply);
   } catch (failure) {
@@ -67,7 +81,10 @@ function showReply(reply) {
   controls.showResolved(reply.report.setup);
   answer.show(reply.report);
   document.title = `${answer.short}: ${nameOf(source)} | Peakline`;
-  byId('link-note').textContent = source.kind === 'text' ? 'This config was given as text: a link carries the settings, not the config.' : '';
+  byId('link-note').textContent =
+    source.kind === 'text'
+      ? 'This config was given as text: a link carries the settings, not the config.'
+      : '';
 }
 
 // A function that leads to the place an error names, or null.
@@ -90,29 +107,61 @@ function showConfigAt(where) {
   if (found === null) return;
   area.setSelectionRange(found.start, found.end);
   const lines = area.value.split('\n').length;
-  area.scrollTop = area.scrollHeight * Math.max(0, area.value.slice(0, found.start).split('\n').length - 4) / lines;
+  area.scrollTop =
+    (area.scrollHeight * Math.max(0, area.value.slice(0, found.start).split('\n').length - 4)) /
+    lines;
 }
 
 function showFailure(failure) {
   const details = [`${failure.kind}: ${failure.message}`, ...failure.details, navigator.userAgent];
   if (failure.kind === 'unavailable') {
-    showModule(failure.details.length > 0 ? `Missing on this server: ${failure.details.join(' and ')}.` : `It could not be loaded: ${failure.message}.`);
-    answer.failure('Nothing to compute with', 'The calculation module did not load; the form keeps what you enter.', details, () => {
-      core.retry();
-      ask();
-    });
+    showModule(
+      failure.details.length > 0
+        ? `Missing on this server: ${failure.details.join(' and ')}.`
+        : `It could not be loaded: ${failure.message}.`,
+    );
+    answer.failure(
+      'Nothing to compute with',
+      'The calculation module did not load; the form keeps what you enter.',
+      details,
+      () => {
+        core.retry();
+        ask();
+      },
+    );
   } else if (failure.kind === 'hung') {
-    answer.failure('No answer in time', 'The calculation did not finish and was stopped. Another model or other settings may work; a fresh module is ready.', details, ask);
+    answer.failure(
+      'No answer in time',
+      'The calculation did not finish and was stopped. Another model or other settings may work; a fresh module is ready.',
+      details,
+      ask,
+    );
   } else {
-    answer.failure('The calculation stopped', 'That is a fault in Peakline, not in your input. A fresh module is ready: change something, or try again.', details, ask);
+    answer.failure(
+      'The calculation stopped',
+      'That is a fault in Peakline, not in your input. A fresh module is ready: change something, or try again.',
+      details,
+      ask,
+    );
   }
 }
 
 function showModule(problem) {
   const banner = byId('module-banner');
   banner.hidden = problem === '';
-  banner.replaceChildren(problem === '' ? '' : h('p', {}, h('strong', {}, 'The calculation module is not there. '), problem,
-    ' Whoever serves this page builds it with ', h('code', {}, 'bash scripts/run.sh'), '; reloading the page asks for it again.'));
+  banner.replaceChildren(
+    problem === ''
+      ? ''
+      : h(
+          'p',
+          {},
+          h('strong', {}, 'The calculation module is not there. '),
+          problem,
+          ' Whoever serves this page builds it with ',
+          h('code', {}, 'bash scripts/run.sh'),
+          '; reloading the page asks for it again.',
+        ),
+  );
 }
 
 // ---- where the model comes from
@@ -121,8 +170,14 @@ function sourceChanged(next) {
   source = next;
   const typed = next.kind === 'text' ? '' : byId('model').value.trim();
   const pasted = next.kind === 'text';
-  thisTab.set('config', pasted && next.text.length <= kMaxKeptConfig ? JSON.stringify({text: next.text, label: next.label}) : null);
-  if (next.text !== undefined && byId('config-text').value !== next.text) byId('config-text').value = next.text;
+  thisTab.set(
+    'config',
+    pasted && next.text.length <= kMaxKeptConfig
+      ? JSON.stringify({text: next.text, label: next.label})
+      : null,
+  );
+  if (next.text !== undefined && byId('config-text').value !== next.text)
+    byId('config-text').value = next.text;
   if (next.kind === 'none') byId('config-text').value = '';
   byId('sample').parentElement.hidden = next.kind !== 'none';
   const {state} = controls;
@@ -140,7 +195,14 @@ function takePasted() {
     model.takeText(text, label);
   } else {
     byId('model-status').dataset.tone = 'bad';
-    byId('model-status').replaceChildren(h('p', {}, h('strong', {}, 'This link has no model. '), 'It was made from a pasted config.json, which a link cannot carry: paste that config here, and the settings of the link apply.'));
+    byId('model-status').replaceChildren(
+      h(
+        'p',
+        {},
+        h('strong', {}, 'This link has no model. '),
+        'It was made from a pasted config.json, which a link cannot carry: paste that config here, and the settings of the link apply.',
+      ),
+    );
     ask();
   }
 }
@@ -163,7 +225,8 @@ function restore({state, ignored, newer}) {
 
 async function takeSample() {
   const reply = await fetch(new URL('sample_config.json', import.meta.url)).catch(() => null);
-  if (reply?.ok) model.takeText(await reply.text(), 'A sample: a decoder of 1.1 billion parameters');
+  if (reply?.ok)
+    model.takeText(await reply.text(), 'A sample: a decoder of 1.1 billion parameters');
 }
 
 function takeDrop(data) {
@@ -182,11 +245,14 @@ function watchSource() {
   });
   byId('sample').addEventListener('click', takeSample);
   acceptDrops(document.documentElement, takeDrop);
-  byId('config-text').addEventListener('input', debounced(250, () => {
-    const text = byId('config-text').value;
-    if (text.trim() === '') model.clear();
-    else model.takeText(text, 'Edited config.json');
-  }));
+  byId('config-text').addEventListener(
+    'input',
+    debounced(250, () => {
+      const text = byId('config-text').value;
+      if (text.trim() === '') model.clear();
+      else model.takeText(text, 'Edited config.json');
+    }),
+  );
 }
 
 function showEndpoint() {
@@ -201,7 +267,9 @@ function watchEndpoint() {
     const bad = wanted === null;
     input.toggleAttribute('aria-invalid', bad);
     if (bad) input.setAttribute('aria-invalid', 'true');
-    byId('endpoint-help').textContent = bad ? 'Expected an address that starts with https://; http:// only for this machine.' : 'Where model ids are looked up; a mirror must use https.';
+    byId('endpoint-help').textContent = bad
+      ? 'Expected an address that starts with https://; http:// only for this machine.'
+      : 'Where model ids are looked up; a mirror must use https.';
     if (bad || wanted === endpoint) return;
     endpoint = wanted;
     kept.set('endpoint', endpoint === kDefaultEndpoint ? null : endpoint);
@@ -218,11 +286,24 @@ function watchActions() {
     setTimeout(() => (byId('copied').textContent = ''), 4000);
   };
   const link = () => address.link(controls.state, source);
-  byId('copy-link').addEventListener('click', async () => said((await copy(link())) ? 'Link copied' : 'The browser refused; copy the address bar instead'));
-  byId('copy-text').addEventListener('click', async () => said((await copy(asText(answer.report, nameOf(source), source.kind === 'hub' ? link() : ''))) ? 'Text copied' : 'The browser refused; use Download report'));
-  byId('download').addEventListener('click', () => download('peakline-report.json', JSON.stringify(answer.report, null, 1)));
+  byId('copy-link').addEventListener('click', async () =>
+    said(
+      (await copy(link())) ? 'Link copied' : 'The browser refused; copy the address bar instead',
+    ),
+  );
+  byId('copy-text').addEventListener('click', async () =>
+    said(
+      (await copy(asText(answer.report, nameOf(source), source.kind === 'hub' ? link() : '')))
+        ? 'Text copied'
+        : 'The browser refused; use Download report',
+    ),
+  );
+  byId('download').addEventListener('click', () =>
+    download('peakline-report.json', JSON.stringify(answer.report, null, 1)),
+  );
   window.addEventListener('beforeprint', () => {
-    byId('printed').textContent = `${nameOf(source)}, ${new Date().toISOString().slice(0, 10)}, ${link()}`;
+    byId('printed').textContent =
+      `${nameOf(source)}, ${new Date().toISOString().slice(0, 10)}, ${link()}`;
   });
   byId('skip').addEventListener('click', (event) => {
     event.preventDefault();
@@ -232,7 +313,10 @@ function watchActions() {
 
 async function readCatalogue() {
   const [gpus, keys, version] = await Promise.all([
-    core.call('gpus', {schema: 1, op: 'gpus'}), core.call('keys', {schema: 1, op: 'setup_keys'}), core.call('version', {schema: 1, op: 'version'})]);
+    core.call('gpus', {schema: 1, op: 'gpus'}),
+    core.call('keys', {schema: 1, op: 'setup_keys'}),
+    core.call('version', {schema: 1, op: 'version'}),
+  ]);
   if (gpus.ok) controls.gpus = gpus.gpus;
   if (keys.ok) controls.keys = keys.keys;
   if (version.ok) byId('version').textContent = `Peakline core ${version.core_version}.`;

@@ -6,7 +6,7 @@
 //        {id, crashed, log}             the call aborted: this worker is of no more use
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-const log = [];  // the module's last words, for a bug report
+const log = []; // the module's last words, for a bug report
 const kMaxLogLines = 20;
 
 let core = null;
@@ -22,7 +22,7 @@ function callCore(request) {
   if (start === 0) throw new Error(`the module has no room for a request of ${bytes.length} bytes`);
   core.HEAPU8.set(bytes, start);
   const reply = core._peakline_call(start, bytes.length) >>> 0;
-  const memory = core.HEAPU8;  // a fresh view: the call may have grown the memory
+  const memory = core.HEAPU8; // a fresh view: the call may have grown the memory
   const text = decoder.decode(memory.subarray(reply, memory.indexOf(0, reply)));
   core._peakline_free(start);
   return text;

@@ -32,7 +32,7 @@ export class Address {
       if (same) window.history.replaceState(null, '', hash);
       else window.history.pushState(null, '', hash);
     } catch {
-      return;  // a sandboxed frame may own no history; the page works without it
+      return; // a sandboxed frame may own no history; the page works without it
     }
     // A Space passes its address in only once; this tells its frame about changes.
     if (window.parent !== window) window.parent.postMessage({hash}, kSpaceHost);
@@ -40,7 +40,10 @@ export class Address {
 
   // A link to share: like the address, at the exact revision that was read.
   link(state, source) {
-    const pinned = source.kind === 'hub' && source.commit ? {...state, model: `${source.id}@${source.commit}`} : state;
+    const pinned =
+      source.kind === 'hub' && source.commit
+        ? {...state, model: `${source.id}@${source.commit}`}
+        : state;
     return new URL(toHash(pinned), window.location.href).href;
   }
 }

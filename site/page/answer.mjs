@@ -58,7 +58,13 @@ export class Answer {
     showWaiting(byId('verdict'), 'No answer', `${many} in the input cannot be used.`);
     const box = byId('answer-errors');
     box.hidden = false;
-    box.replaceChildren(h('ul', {class: 'errors'}, errors.map((error) => this.#error(error, go(error.where ?? '')))));
+    box.replaceChildren(
+      h(
+        'ul',
+        {class: 'errors'},
+        errors.map((error) => this.#error(error, go(error.where ?? ''))),
+      ),
+    );
     this.#say(`No answer. ${errors.map(({message}) => message).join(' ')}`, 'No answer');
   }
 
@@ -68,8 +74,15 @@ export class Answer {
     showWaiting(byId('verdict'), headline, sentence);
     const box = byId('answer-errors');
     box.hidden = false;
-    box.replaceChildren(h('p', {}, h('button', {type: 'button', onclick: again}, 'Try again')),
-      h('details', {class: 'twin'}, h('summary', {}, 'Details for a bug report'), h('pre', {tabindex: '0'}, details.join('\n'))));
+    box.replaceChildren(
+      h('p', {}, h('button', {type: 'button', onclick: again}, 'Try again')),
+      h(
+        'details',
+        {class: 'twin'},
+        h('summary', {}, 'Details for a bug report'),
+        h('pre', {tabindex: '0'}, details.join('\n')),
+      ),
+    );
     this.#say(`${headline}. ${sentence}`, headline);
   }
 
@@ -98,8 +111,18 @@ export class Answer {
   }
 
   #error({code, where, message, hint}, control) {
-    const place = where ? (control ? h('button', {type: 'button', class: 'link', onclick: control}, where) : h('code', {}, where)) : null;
-    return h('li', {}, h('p', {}, place, place ? ': ' : '', message), hint ? h('p', {class: 'hint'}, hint) : null, h('span', {class: 'details'}, code));
+    const place = where
+      ? control
+        ? h('button', {type: 'button', class: 'link', onclick: control}, where)
+        : h('code', {}, where)
+      : null;
+    return h(
+      'li',
+      {},
+      h('p', {}, place, place ? ': ' : '', message),
+      hint ? h('p', {class: 'hint'}, hint) : null,
+      h('span', {class: 'details'}, code),
+    );
   }
 
   #clear() {
@@ -124,7 +147,8 @@ export class Answer {
   }
 
   #fillTimelineTable() {
-    if (byId('timeline-details').open && this.#report?.memory) showTimelineTable(byId('timeline-table'), this.#report);
+    if (byId('timeline-details').open && this.#report?.memory)
+      showTimelineTable(byId('timeline-table'), this.#report);
   }
 
   #followVerdict() {
@@ -133,7 +157,9 @@ export class Answer {
       pocket.hidden = entry.isIntersecting || entry.boundingClientRect.top < 0;
     }).observe(byId('verdict'));
     pocket.addEventListener('click', () => {
-      byId('answer').scrollIntoView({behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'});
+      byId('answer').scrollIntoView({
+        behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth',
+      });
       byId('answer').focus({preventScroll: true});
     });
   }

@@ -5,7 +5,10 @@ export function rangeIn(text, where) {
   const place = /line (\d+), column (\d+)/.exec(where);
   if (place !== null) {
     const lines = text.split('\n').slice(0, Number(place[1]) - 1);
-    const end = Math.min(text.length, lines.reduce((sum, line) => sum + line.length + 1, Number(place[2])));
+    const end = Math.min(
+      text.length,
+      lines.reduce((sum, line) => sum + line.length + 1, Number(place[2])),
+    );
     return {start: Math.max(0, end - 1), end};
   }
   const key = /\/([^/]+)$/.exec(where);

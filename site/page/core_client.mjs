@@ -13,17 +13,17 @@ export class CoreFailure extends Error {
 
 const kLoadMilliseconds = 30_000;
 const kCallMilliseconds = 8_000;
-const kPauseMilliseconds = 5_000;  // a module that could not be loaded is not asked for at every change
+const kPauseMilliseconds = 5_000; // a module that could not be loaded is not asked for at every change
 
 export class CoreClient {
   #url;
   #worker = null;
   #ready = false;
   #nextId = 1;
-  #underWay = null;       // {id, request, resolve, reject}
-  #waiting = new Map();   // channel -> the same
+  #underWay = null; // {id, request, resolve, reject}
+  #waiting = new Map(); // channel -> the same
   #timer = 0;
-  #unavailable = null;    // {failure, time}: how the last attempt to load ended, and when
+  #unavailable = null; // {failure, time}: how the last attempt to load ended, and when
 
   constructor(url) {
     this.#url = url;
@@ -37,12 +37,22 @@ export class CoreClient {
   // Resolves to the parsed reply. Rejects with a CoreFailure.
   call(channel, request) {
     return new Promise((resolve, reject) => {
-      if (this.#unavailable !== null && performance.now() - this.#unavailable.time < kPauseMilliseconds) {
+      if (
+        this.#unavailable !== null &&
+        performance.now() - this.#unavailable.time < kPauseMilliseconds
+      ) {
         reject(this.#unavailable.failure);
         return;
       }
-      this.#waiting.get(channel)?.reject(new CoreFailure('superseded', 'a newer question took its place'));
-      this.#waiting.set(channel, {id: this.#nextId++, request: JSON.stringify(request), resolve, reject});
+      this.#waiting
+        .get(channel)
+        ?.reject(new CoreFailure('superseded', 'a newer question took its place'));
+      this.#waiting.set(channel, {
+        id: this.#nextId++,
+        request: JSON.stringify(request),
+        resolve,
+        reject,
+      });
       if (this.#worker === null) this.#spawn();
       this.#pump();
     });
@@ -54,7 +64,10 @@ export class CoreClient {
     try {
       worker = new Worker(this.#url, {type: 'module'});
     } catch (error) {
-      this.#loadFailed(`this browser, or the frame around the page, allows no worker (${error.name})`, []);
+      this.#loadFailed(
+        `this browser, or the frame around the page, allows no worker (${error.name})`,
+        [],
+      );
       return;
     }
     this.#worker = worker;
@@ -77,7 +90,9 @@ export class CoreClient {
     const [channel, question] = first;
     this.#waiting.delete(channel);
     this.#underWay = question;
-    this.#watch(kCallMilliseconds, () => this.#end('hung', 'the calculation did not finish and was stopped', []));
+    this.#watch(kCallMilliseconds, () =>
+      this.#end('hung', 'the calculation did not finish and was stopped', []),
+    );
     this.#worker.postMessage({id: question.id, request: question.request});
   }
 

@@ -37,7 +37,11 @@ export function percent(part, total) {
 
 // 7241732096 -> "7.24 billion"
 export function count(value) {
-  const scales = [[1e12, 'trillion'], [1e9, 'billion'], [1e6, 'million']];
+  const scales = [
+    [1e12, 'trillion'],
+    [1e9, 'billion'],
+    [1e6, 'million'],
+  ];
   for (const [scale, word] of scales) {
     if (value >= scale) return `${(value / scale).toFixed(2)} ${word}`;
   }

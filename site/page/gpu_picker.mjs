@@ -61,7 +61,10 @@ export class GpuPicker {
   }
 
   #open(filter) {
-    const words = filter.trim().split(/\s+/).filter((word) => word !== '');
+    const words = filter
+      .trim()
+      .split(/\s+/)
+      .filter((word) => word !== '');
     const found = this.#gpus.filter((gpu) => matches(gpu, words));
     this.#shown = [...found, {name: kCustomGpu}];
     this.#active = words.length > 0 ? 0 : this.#shown.findIndex(({name}) => name === this.#value);
@@ -73,8 +76,18 @@ export class GpuPicker {
 
   #option(gpu, index) {
     const custom = gpu.name === kCustomGpu;
-    return h('li', {role: 'option', id: `gpu-${index}`, 'data-index': index, 'aria-selected': String(gpu.name === this.#value), class: custom ? 'custom' : null},
-      h('span', {}, custom ? kCustomLabel : gpu.name), custom ? null : h('span', {class: 'unit'}, gib(gpu.total_bytes, 1)));
+    return h(
+      'li',
+      {
+        role: 'option',
+        id: `gpu-${index}`,
+        'data-index': index,
+        'aria-selected': String(gpu.name === this.#value),
+        class: custom ? 'custom' : null,
+      },
+      h('span', {}, custom ? kCustomLabel : gpu.name),
+      custom ? null : h('span', {class: 'unit'}, gib(gpu.total_bytes, 1)),
+    );
   }
 
   #close() {
@@ -108,7 +121,12 @@ export class GpuPicker {
   #key(event) {
     const open = !this.#list.hidden;
     const last = this.#shown.length - 1;
-    const moves = {ArrowDown: (at) => (at >= last ? 0 : at + 1), ArrowUp: (at) => (at <= 0 ? last : at - 1), PageDown: (at) => Math.min(last, at + 8), PageUp: (at) => Math.max(0, at - 8)};
+    const moves = {
+      ArrowDown: (at) => (at >= last ? 0 : at + 1),
+      ArrowUp: (at) => (at <= 0 ? last : at - 1),
+      PageDown: (at) => Math.min(last, at + 8),
+      PageUp: (at) => Math.max(0, at - 8),
+    };
     if (Object.hasOwn(moves, event.key)) {
       event.preventDefault();
       if (!open) this.#open('');

@@ -3,7 +3,13 @@
 export const kDefaultEndpoint = 'https://huggingface.co';
 const kHubHosts = new Set(['huggingface.co', 'www.huggingface.co', 'hf.co', 'www.hf.co']);
 const kName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/;
-const kOtherKinds = {datasets: 'a dataset', spaces: 'a Space', collections: 'a collection', papers: 'a paper', docs: 'a page of documentation'};
+const kOtherKinds = {
+  datasets: 'a dataset',
+  spaces: 'a Space',
+  collections: 'a collection',
+  papers: 'a paper',
+  docs: 'a page of documentation',
+};
 
 // The endpoint without its trailing slash, or null: https anywhere, http on this machine only.
 export function cleanEndpoint(text) {
@@ -25,20 +31,40 @@ function problem(message) {
 
 function model(names, revision, folder = '') {
   if (names.length === 0 || names.length > 2 || !names.every((name) => kName.test(name))) {
-    return problem(`"${names.join('/').slice(0, 120)}" is not a model id; expected organisation/model, a hub address, or the text of a config.json.`);
+    return problem(
+      `"${names.join('/').slice(0, 120)}" is not a model id; expected organisation/model, a hub ` +
+        `address, or the text of a config.json.`,
+    );
   }
   return {kind: 'model', id: names.join('/'), revision: revision || 'main', folder};
 }
 
 // "organisation/model/tree/main/sub" and its kin: the path part of a hub address.
 function fromPath(path, revision = '') {
-  const parts = path.split('/').filter((part) => part !== '').map((part) => decodeURIComponent(part));
+  const parts = path
+    .split('/')
+    .filter((part) => part !== '')
+    .map((part) => decodeURIComponent(part));
   if (parts[0] === 'api') parts.shift();
   if (parts[0] === 'models' && parts.length > 1) parts.shift();
   if (Object.hasOwn(kOtherKinds, parts[0] ?? '')) {
     return problem(`That address is ${kOtherKinds[parts[0]]}; expected a model.`);
   }
-  const view = parts.findIndex((part, index) => index >= 1 && ['tree', 'blob', 'resolve', 'raw', 'commit', 'revision', 'commits', 'discussions', 'edit'].includes(part));
+  const view = parts.findIndex(
+    (part, index) =>
+      index >= 1 &&
+      [
+        'tree',
+        'blob',
+        'resolve',
+        'raw',
+        'commit',
+        'revision',
+        'commits',
+        'discussions',
+        'edit',
+      ].includes(part),
+  );
   if (view === -1) return model(parts.slice(0, parts.length === 1 ? 1 : 2), revision);
   const names = parts.slice(0, view);
   if (['discussions', 'commits'].includes(parts[view])) return model(names, revision);
@@ -58,11 +84,15 @@ function fromAddress(text, endpoint) {
   }
   const base = new URL(endpoint);
   if (!kHubHosts.has(url.hostname) && url.host !== base.host) {
-    return problem(`That address is on ${url.host}, and models are looked up at ${base.host}. Type the id alone, or change the hub address under "More settings".`);
+    return problem(
+      `That address is on ${url.host}, and models are looked up at ${base.host}. Type the id alone, or change the hub address under "More settings".`,
+    );
   }
   const prefix = url.host === base.host ? base.pathname.replace(/\/$/, '') : '';
   try {
-    return fromPath(url.pathname.startsWith(prefix) ? url.pathname.slice(prefix.length) : url.pathname);
+    return fromPath(
+      url.pathname.startsWith(prefix) ? url.pathname.slice(prefix.length) : url.pathname,
+    );
   } catch {
     return problem(`"${text.slice(0, 120)}" holds an escape sequence that cannot be read.`);
   }
@@ -76,8 +106,13 @@ export function readModelInput(input, endpoint = kDefaultEndpoint) {
   if (text.startsWith('{') || text.startsWith('[')) return {kind: 'config', text: input};
   const quoted = /from_pretrained\(\s*["']([^"']+)["']/.exec(text);
   if (quoted !== null) text = quoted[1];
-  text = text.replace(/^(git clone|hf download|huggingface-cli download|ollama run)\s+/, '').replace(/^["'`<]+|["'`>]+$/g, '');
-  text = text.replace(/^git@(hf\.co|huggingface\.co):/, 'https://$1/').replace(/^hf:\/\//, '').replace(/\.git$/, '');
+  text = text
+    .replace(/^(git clone|hf download|huggingface-cli download|ollama run)\s+/, '')
+    .replace(/^["'`<]+|["'`>]+$/g, '');
+  text = text
+    .replace(/^git@(hf\.co|huggingface\.co):/, 'https://$1/')
+    .replace(/^hf:\/\//, '')
+    .replace(/\.git$/, '');
   if (/^https?:\/\//i.test(text)) return fromAddress(text, endpoint);
   const host = text.split('/')[0].toLowerCase();
   if (kHubHosts.has(host)) return fromAddress(`https://${text}`, endpoint);

@@ -19,9 +19,18 @@ export function toHash(state) {
     pairs.set('cc', state.capability);
   }
   for (const field of kFields) {
-    if (state[field.key] !== initial[field.key]) pairs.set(field.short, written(field, state[field.key]));
+    if (state[field.key] !== initial[field.key])
+      pairs.set(field.short, written(field, state[field.key]));
   }
-  return '#' + pairs.toString().replaceAll('%2F', '/').replaceAll('%40', '@').replaceAll('%2C', ',').replaceAll('%3A', ':');
+  return (
+    '#' +
+    pairs
+      .toString()
+      .replaceAll('%2F', '/')
+      .replaceAll('%40', '@')
+      .replaceAll('%2C', ',')
+      .replaceAll('%3A', ':')
+  );
 }
 
 function read(field, text) {

@@ -12,10 +12,10 @@ export class ModelSource {
   #status;
   #endpoint;
   #report;
-  #known = new Map();  // address and revision -> what the hub answered, for this visit
-  #asked;              // what the input meant when it was last read
-  #holdsText = false;  // a config was given as text, and the input is empty for that reason
-  #look = null;        // AbortController of the look-up under way
+  #known = new Map(); // address and revision -> what the hub answered, for this visit
+  #asked; // what the input meant when it was last read
+  #holdsText = false; // a config was given as text, and the input is empty for that reason
+  #look = null; // AbortController of the look-up under way
   #later;
 
   // `endpoint()` gives the hub's address; `report(source)` hears of every change: {kind: 'none' |
@@ -44,8 +44,14 @@ export class ModelSource {
     this.#input.value = '';
     this.#input.removeAttribute('aria-invalid');
     this.#status.dataset.tone = 'good';
-    this.#status.replaceChildren(h('p', {}, `${label}. It stays in this tab; a link cannot carry it. `,
-      h('button', {type: 'button', class: 'link', onclick: () => this.clear()}, 'Remove')));
+    this.#status.replaceChildren(
+      h(
+        'p',
+        {},
+        `${label}. It stays in this tab; a link cannot carry it. `,
+        h('button', {type: 'button', class: 'link', onclick: () => this.clear()}, 'Remove'),
+      ),
+    );
     this.#report({kind: 'text', text, label});
   }
 
@@ -65,11 +71,17 @@ export class ModelSource {
 
   async takeFile(file) {
     if (file.size > kMaxFileBytes) {
-      this.#refuse('The file is too large', `${file.name} is larger than the 10 MiB a config.json may have.`);
+      this.#refuse(
+        'The file is too large',
+        `${file.name} is larger than the 10 MiB a config.json may have.`,
+      );
       return;
     }
     if (/\.(safetensors|gguf|bin|pt|pth)$/i.test(file.name)) {
-      this.#refuse('Not a config.json', `${file.name} holds weights; drop the config.json that lies beside it.`);
+      this.#refuse(
+        'Not a config.json',
+        `${file.name} holds weights; drop the config.json that lies beside it.`,
+      );
       return;
     }
     this.takeText(await file.text(), `Read from ${file.name}`);
@@ -143,25 +155,54 @@ export class ModelSource {
       this.#found(endpoint, model, found);
     } catch (problem) {
       if (look.signal.aborted) return;
-      this.#refuse(problem.title ?? 'The config.json could not be read', problem.message, problem.action, problem.details, model);
+      this.#refuse(
+        problem.title ?? 'The config.json could not be read',
+        problem.message,
+        problem.action,
+        problem.details,
+        model,
+      );
     }
   }
 
   #found(endpoint, model, found) {
-    const moved = found.id.toLowerCase() === model.id.toLowerCase() ? '' : ` (${model.id} is now called so)`;
+    const moved =
+      found.id.toLowerCase() === model.id.toLowerCase() ? '' : ` (${model.id} is now called so)`;
     const at = found.commit === '' ? ` at ${model.revision}` : ` at ${found.commit.slice(0, 7)}`;
-    this.#say('good', `Read the config.json of ${found.id}${moved}${at} from ${new URL(endpoint).host}.`);
-    this.#report({kind: 'hub', text: found.text, id: found.id, revision: model.revision, commit: found.commit});
+    this.#say(
+      'good',
+      `Read the config.json of ${found.id}${moved}${at} from ${new URL(endpoint).host}.`,
+    );
+    this.#report({
+      kind: 'hub',
+      text: found.text,
+      id: found.id,
+      revision: model.revision,
+      commit: found.commit,
+    });
   }
 
   #refuse(title, message, action = null, details = '', model = null) {
     this.#input.setAttribute('aria-invalid', 'true');
     const more = [];
-    if (action?.href) more.push(h('a', {href: action.href, target: '_blank', rel: 'noopener noreferrer'}, action.label));
-    else if (action) more.push(h('button', {type: 'button', class: 'link', onclick: () => this.#act(action.what, model)}, action.label));
+    if (action?.href)
+      more.push(
+        h('a', {href: action.href, target: '_blank', rel: 'noopener noreferrer'}, action.label),
+      );
+    else if (action)
+      more.push(
+        h(
+          'button',
+          {type: 'button', class: 'link', onclick: () => this.#act(action.what, model)},
+          action.label,
+        ),
+      );
     if (details) more.push(h('span', {class: 'details'}, details));
     this.#status.dataset.tone = 'bad';
-    this.#status.replaceChildren(h('p', {}, h('strong', {}, `${title}. `), message), more.length > 0 ? h('p', {class: 'more-line'}, more) : '');
+    this.#status.replaceChildren(
+      h('p', {}, h('strong', {}, `${title}. `), message),
+      more.length > 0 ? h('p', {class: 'more-line'}, more) : '',
+    );
     this.#report({kind: 'problem', title, message});
   }
 
@@ -181,7 +222,10 @@ export class ModelSource {
 export function acceptDrops(target, take) {
   let depth = 0;
   const mark = () => target.classList.toggle('dropping', depth > 0);
-  const carries = (event) => [...(event.dataTransfer?.types ?? [])].some((type) => type === 'Files' || type === 'text/plain');
+  const carries = (event) =>
+    [...(event.dataTransfer?.types ?? [])].some(
+      (type) => type === 'Files' || type === 'text/plain',
+    );
   target.addEventListener('dragenter', (event) => {
     if (!carries(event)) return;
     event.preventDefault();

@@ -7,9 +7,12 @@ export function asText(report, name, link) {
   const {memory, verdict} = report;
   const lines = [`${kAnswers[verdict.answer] ?? verdict.answer}: ${name}`, verdict.sentence];
   if (memory) {
-    lines.push(`Whole process ${gib(memory.interval.low_bytes)} to ${gib(memory.interval.high_bytes)} (estimate), usable ${gib(verdict.usable_bytes)}`,
-      `Tensors at the peak ${gib(memory.tensor_peak_bytes)}, in ${phaseName(memory.peak_phase)}, at ${memory.peak_op}`);
-    for (const {category, bytes} of memory.at_peak) lines.push(`  ${labelOf(category)}: ${gib(bytes)}`);
+    lines.push(
+      `Whole process ${gib(memory.interval.low_bytes)} to ${gib(memory.interval.high_bytes)} (estimate), usable ${gib(verdict.usable_bytes)}`,
+      `Tensors at the peak ${gib(memory.tensor_peak_bytes)}, in ${phaseName(memory.peak_phase)}, at ${memory.peak_op}`,
+    );
+    for (const {category, bytes} of memory.at_peak)
+      lines.push(`  ${labelOf(category)}: ${gib(bytes)}`);
   }
   for (const note of report.notes) lines.push(`Note: ${note}`);
   lines.push(`Peakline ${report.core_version}, ${new Date().toISOString().slice(0, 10)}`);

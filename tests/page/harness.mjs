@@ -7,12 +7,20 @@ import {serveHub, servePage} from './server.mjs';
 
 const kSite = fileURLToPath(new URL('../../site/', import.meta.url));
 const kFixtures = fileURLToPath(new URL('fixtures/', import.meta.url));
-const kArguments = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const kArguments = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 export const kSample = await readFile(`${kSite}sample_config.json`, 'utf8');
 // PEAKLINE_PAGE_MODULE=fixture runs every journey against the stand-in module.
 export const kModule = process.env.PEAKLINE_PAGE_MODULE ?? 'built';
-const kShots = process.env.PEAKLINE_SCREENSHOTS;  // a folder for pictures; none are taken without it
+const kShots = process.env.PEAKLINE_SCREENSHOTS; // a folder for pictures; none are taken without it
 
 let browser;
 let hub;
@@ -23,8 +31,20 @@ export function moduleIsThere() {
 }
 
 export async function start() {
-  hub = await serveHub({configs: {'org/model': kSample, 'org/renamed': kSample, 'org/other': kSample.replace('"num_hidden_layers": 22', '"num_hidden_layers": 44'), 'org/abort': '{"fixture": "abort"}', 'org/hang': '{"fixture": "hang"}', 'org/open': '{"fixture": "not_modelled"}'}});
-  browser = await chromium.launch({executablePath: process.env.PEAKLINE_CHROMIUM ?? '/usr/bin/chromium', args: kArguments});
+  hub = await serveHub({
+    configs: {
+      'org/model': kSample,
+      'org/renamed': kSample,
+      'org/other': kSample.replace('"num_hidden_layers": 22', '"num_hidden_layers": 44'),
+      'org/abort': '{"fixture": "abort"}',
+      'org/hang': '{"fixture": "hang"}',
+      'org/open': '{"fixture": "not_modelled"}',
+    },
+  });
+  browser = await chromium.launch({
+    executablePath: process.env.PEAKLINE_CHROMIUM ?? '/usr/bin/chromium',
+    args: kArguments,
+  });
 }
 
 export async function stop() {
@@ -36,7 +56,15 @@ export async function stop() {
 // The page as it is delivered, or with the stand-in module, below a prefix, or with files left out.
 export async function server({module = kModule, prefix = '/', hidden = []} = {}) {
   const key = JSON.stringify([module, prefix, hidden]);
-  if (!servers.has(key)) servers.set(key, await servePage({folders: module === 'fixture' ? [kFixtures, kSite] : [kSite], prefix, hidden}));
+  if (!servers.has(key))
+    servers.set(
+      key,
+      await servePage({
+        folders: module === 'fixture' ? [kFixtures, kSite] : [kSite],
+        prefix,
+        hidden,
+      }),
+    );
   return servers.get(key);
 }
 
@@ -54,7 +82,11 @@ export async function visit({hash = '', context: options = {}, before = null, ..
   const problems = [];
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !kExpected.some((known) => known.test(message.text()))) problems.push(message.text());
+    if (
+      ['error', 'warning'].includes(message.type()) &&
+      !kExpected.some((known) => known.test(message.text()))
+    )
+      problems.push(message.text());
   });
   try {
     await before?.({page, context});
@@ -86,7 +118,9 @@ export async function tensorPeak(page) {
 export async function otherPeak(page, before) {
   await page.waitForFunction((old) => {
     const facts = [...document.querySelectorAll('#facts .fact')];
-    const title = facts.find((fact) => fact.textContent.startsWith('Tensors'))?.querySelector('.bytes')?.title;
+    const title = facts
+      .find((fact) => fact.textContent.startsWith('Tensors'))
+      ?.querySelector('.bytes')?.title;
     return title !== undefined && title !== old;
   }, before);
   return tensorPeak(page);

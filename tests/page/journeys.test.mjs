@@ -13,6 +13,8 @@ if (moduleIsThere()) {
   for (const {journeys} of [verdict, hub, link, resilience, access]) journeys();
 } else {
   test('the module of the page is built', () => {
-    throw new Error('site/wasm/peakline.wasm is missing: build the wasm preset first, or set PEAKLINE_PAGE_MODULE=fixture');
+    throw new Error(
+      'site/wasm/peakline.wasm is missing: build the wasm preset first, or set PEAKLINE_PAGE_MODULE=fixture',
+    );
   });
 }

@@ -27,7 +27,8 @@ test('every way to name a model', () => {
     'https://huggingface.co/api/models/org/name': 'org/name@main',
     'https://huggingface.co/org/name/tree/main': 'org/name@main',
     'https://huggingface.co/org/name/blob/v1.0/config.json': 'org/name@v1.0',
-    'https://huggingface.co/org/name/resolve/abc123/sub/folder/config.json?download=true': 'org/name@abc123:sub/folder',
+    'https://huggingface.co/org/name/resolve/abc123/sub/folder/config.json?download=true':
+      'org/name@abc123:sub/folder',
     'https://huggingface.co/org/name/tree/refs%2Fpr%2F3': 'org/name@refs/pr/3',
     'https://huggingface.co/org/name/blob/refs/pr/3/config.json': 'org/name@refs/pr/3',
     'https://huggingface.co/org/name/discussions/12': 'org/name@main',
@@ -50,22 +51,44 @@ test('every way to name a model', () => {
     'javascript:alert(1)': 'problem',
   };
   for (const [text, expected] of Object.entries(forms)) assert.equal(asked(text), expected, text);
-  assert.equal(asked('https://mirror.example/hf/org/name/tree/main', 'https://mirror.example/hf'), 'org/name@main');
+  assert.equal(
+    asked('https://mirror.example/hf/org/name/tree/main', 'https://mirror.example/hf'),
+    'org/name@main',
+  );
 });
 
 test('the address of a config.json is escaped', () => {
-  assert.equal(configAddress('https://h', {id: 'org/name', revision: 'refs/pr/3', folder: 'a b/c'}), 'https://h/org/name/resolve/refs%2Fpr%2F3/a%20b/c/config.json');
+  assert.equal(
+    configAddress('https://h', {id: 'org/name', revision: 'refs/pr/3', folder: 'a b/c'}),
+    'https://h/org/name/resolve/refs%2Fpr%2F3/a%20b/c/config.json',
+  );
 });
 
 test('endpoints: https anywhere, http on this machine', () => {
-  const cases = {'https://huggingface.co/': 'https://huggingface.co', 'https://m.example/hf/': 'https://m.example/hf', 'http://127.0.0.1:8080': 'http://127.0.0.1:8080', 'http://localhost:1/': 'http://localhost:1',
-    'http://m.example': null, 'ftp://m.example': null, 'https://user:secret@m.example': null, 'javascript:1': null, '': null};
-  for (const [text, expected] of Object.entries(cases)) assert.equal(cleanEndpoint(text), expected, text);
+  const cases = {
+    'https://huggingface.co/': 'https://huggingface.co',
+    'https://m.example/hf/': 'https://m.example/hf',
+    'http://127.0.0.1:8080': 'http://127.0.0.1:8080',
+    'http://localhost:1/': 'http://localhost:1',
+    'http://m.example': null,
+    'ftp://m.example': null,
+    'https://user:secret@m.example': null,
+    'javascript:1': null,
+    '': null,
+  };
+  for (const [text, expected] of Object.entries(cases))
+    assert.equal(cleanEndpoint(text), expected, text);
 });
 
 test('a link holds the whole state and leaves defaults out', () => {
   assert.equal(toHash(initialState()), '#v=1');
-  const state = {...initialState(), model: 'org/name@v1', gpu: 'custom', vram: 11.5, capability: '8.6'};
+  const state = {
+    ...initialState(),
+    model: 'org/name@v1',
+    gpu: 'custom',
+    vram: 11.5,
+    capability: '8.6',
+  };
   for (const field of kFields) {
     if (field.kind === 'boolean') state[field.key] = !field.initial;
     else if (field.kind === 'integer') state[field.key] = field.initial + 7;
@@ -86,15 +109,38 @@ test('a link that is not right is read as far as it goes', () => {
   assert.equal(newer, true);
   assert.deepEqual(ignored.sort(), ['b', 'c', 'cc', 'l', 't', 'x']);
   assert.deepEqual({...state, model: ''}, initialState());
-  for (const hash of ['', '#', '#answer', '#v=0', '#v=x', '#m=org/name']) assert.equal(fromHash(hash), null, hash);
+  for (const hash of ['', '#', '#answer', '#v=0', '#v=x', '#m=org/name'])
+    assert.equal(fromHash(hash), null, hash);
 });
 
 test('the setup names what was chosen and leaves the rest to core', () => {
-  assert.deepEqual(toSetup(initialState()), {schema: 1, method: 'lora', per_device_train_batch_size: 1, max_length: 2048, gradient_checkpointing: true, use_reentrant: false, lora: {r: 16}, gradient_accumulation_steps: 1, use_liger_kernel: false, gpu: {name: 'RTX 4090 24GB'}});
-  const full = toSetup({...initialState(), method: 'full', gradient_checkpointing: false, autocast: 'off', gpu: 'custom', vram: 11.5, capability: '8.6'});
+  assert.deepEqual(toSetup(initialState()), {
+    schema: 1,
+    method: 'lora',
+    per_device_train_batch_size: 1,
+    max_length: 2048,
+    gradient_checkpointing: true,
+    use_reentrant: false,
+    lora: {r: 16},
+    gradient_accumulation_steps: 1,
+    use_liger_kernel: false,
+    gpu: {name: 'RTX 4090 24GB'},
+  });
+  const full = toSetup({
+    ...initialState(),
+    method: 'full',
+    gradient_checkpointing: false,
+    autocast: 'off',
+    gpu: 'custom',
+    vram: 11.5,
+    capability: '8.6',
+  });
   assert.deepEqual([full.lora, full.use_reentrant, full.autocast], [undefined, undefined, null]);
   assert.deepEqual(full.gpu, {name: 'custom', total_bytes: 12348030976, compute_capability: '8.6'});
-  assert.deepEqual(toSetup({...initialState(), 'lora.target_modules': 'q_proj,v_proj'}).lora.target_modules, ['q_proj', 'v_proj']);
+  assert.deepEqual(
+    toSetup({...initialState(), 'lora.target_modules': 'q_proj,v_proj'}).lora.target_modules,
+    ['q_proj', 'v_proj'],
+  );
 });
 
 test('the place of an error is found in the text', () => {
@@ -125,8 +171,14 @@ test('numbers as words', () => {
 });
 
 test('axes have round marks', () => {
-  assert.deepEqual(axisMarks(12 * 2 ** 30, 6).map(({text}) => text), ['0', '2', '4', '6', '8', '10']);
-  assert.deepEqual(axisMarks(0.9 * 2 ** 30, 4).map(({text}) => text), ['0', '0.25', '0.5', '0.75']);
+  assert.deepEqual(
+    axisMarks(12 * 2 ** 30, 6).map(({text}) => text),
+    ['0', '2', '4', '6', '8', '10'],
+  );
+  assert.deepEqual(
+    axisMarks(0.9 * 2 ** 30, 4).map(({text}) => text),
+    ['0', '0.25', '0.5', '0.75'],
+  );
   for (const gigabytes of [0.003, 0.2, 1, 7, 23.5, 79, 141, 3000]) {
     const marks = axisMarks(gigabytes * 2 ** 30, 6).length;
     assert.ok(marks >= 3 && marks <= 9, `${gigabytes}: ${marks}`);

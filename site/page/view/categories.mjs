@@ -31,7 +31,8 @@ export function byPlace(a, b) {
   return kOrder.indexOf(a.category) - kOrder.indexOf(b.category);
 }
 
-const line = (d, width = 1.4) => svg('path', {d, class: 'motif', 'stroke-width': width, fill: 'none'});
+const line = (d, width = 1.4) =>
+  svg('path', {d, class: 'motif', 'stroke-width': width, fill: 'none'});
 const dot = (cx, cy, r) => svg('circle', {cx, cy, r, class: 'motif-fill'});
 
 // Motif -> [tile size, marks].
@@ -39,7 +40,10 @@ const kMotifs = {
   plain: () => [8, []],
   dots: () => [8, [dot(2, 2, 1.3), dot(6, 6, 1.3)]],
   fine_dots: () => [5, [dot(2.5, 2.5, 0.9)]],
-  rings: () => [9, [svg('circle', {cx: 4.5, cy: 4.5, r: 2.4, class: 'motif', 'stroke-width': 1.2, fill: 'none'})]],
+  rings: () => [
+    9,
+    [svg('circle', {cx: 4.5, cy: 4.5, r: 2.4, class: 'motif', 'stroke-width': 1.2, fill: 'none'})],
+  ],
   rising: () => [6, [line('M-1 7 7 -1 M-1 1 1 -1 M5 7 7 5')]],
   falling: () => [6, [line('M-1 -1 7 7 M-1 5 1 7 M5 -1 7 1')]],
   wide_rising: () => [10, [line('M-1 11 11 -1', 1.6)]],
@@ -54,16 +58,35 @@ const kMotifs = {
 
 function pattern(category, motif) {
   const [size, marks] = kMotifs[motif]();
-  return svg('pattern', {id: `pattern-${category}`, width: size, height: size, patternUnits: 'userSpaceOnUse', class: `category-${category}`},
-    svg('rect', {width: size, height: size, class: 'tile'}), marks);
+  return svg(
+    'pattern',
+    {
+      id: `pattern-${category}`,
+      width: size,
+      height: size,
+      patternUnits: 'userSpaceOnUse',
+      class: `category-${category}`,
+    },
+    svg('rect', {width: size, height: size, class: 'tile'}),
+    marks,
+  );
 }
 
 // The patterns, once for the whole page; every bar and swatch refers to them.
 export function patternSheet() {
-  const over = svg('pattern', {id: 'pattern-uncertain', width: 6, height: 6, patternUnits: 'userSpaceOnUse'},
-    svg('path', {d: 'M-1 7 7 -1 M-1 1 1 -1 M5 7 7 5', class: 'uncertain-mark', fill: 'none'}));
-  const patterns = Object.entries(kCategories).map(([category, {motif}]) => pattern(category, motif));
-  return svg('svg', {width: 0, height: 0, class: 'sheet', 'aria-hidden': 'true', focusable: 'false'}, svg('defs', {}, patterns, over));
+  const over = svg(
+    'pattern',
+    {id: 'pattern-uncertain', width: 6, height: 6, patternUnits: 'userSpaceOnUse'},
+    svg('path', {d: 'M-1 7 7 -1 M-1 1 1 -1 M5 7 7 5', class: 'uncertain-mark', fill: 'none'}),
+  );
+  const patterns = Object.entries(kCategories).map(([category, {motif}]) =>
+    pattern(category, motif),
+  );
+  return svg(
+    'svg',
+    {width: 0, height: 0, class: 'sheet', 'aria-hidden': 'true', focusable: 'false'},
+    svg('defs', {}, patterns, over),
+  );
 }
 
 export function fillOf(category) {
@@ -72,8 +95,26 @@ export function fillOf(category) {
 }
 
 export function swatch(category) {
-  return svg('svg', {class: 'swatch', width: 18, height: 18, viewBox: '0 0 18 18', 'aria-hidden': 'true', focusable: 'false'},
-    svg('rect', {x: 0.5, y: 0.5, width: 17, height: 17, rx: 2, fill: fillOf(category), class: `swatch-edge edge-${category}`}));
+  return svg(
+    'svg',
+    {
+      class: 'swatch',
+      width: 18,
+      height: 18,
+      viewBox: '0 0 18 18',
+      'aria-hidden': 'true',
+      focusable: 'false',
+    },
+    svg('rect', {
+      x: 0.5,
+      y: 0.5,
+      width: 17,
+      height: 17,
+      rx: 2,
+      fill: fillOf(category),
+      class: `swatch-edge edge-${category}`,
+    }),
+  );
 }
 
 const kPhases = {

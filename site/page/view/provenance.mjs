@@ -16,18 +16,33 @@ const kOrder = ['measured', 'exact', 'derived', 'assumed'];
 
 export function showKinds(paragraph, provenance) {
   const used = kOrder.filter((kind) => provenance.some((entry) => entry.kind === kind));
-  paragraph.replaceChildren(...used.map((kind) => h('span', {}, kindBadge(kind), ` ${kKinds[kind]}`)));
+  paragraph.replaceChildren(
+    ...used.map((kind) => h('span', {}, kindBadge(kind), ` ${kKinds[kind]}`)),
+  );
 }
 
 // "/memory/context_bytes" -> "context": the last part, as words.
 function valueName(value) {
-  return value.replace(/^\/?(memory|verdict|setup|model)\//, '').replace(/_bytes$/, '').replaceAll('/', ' \u203a ').replaceAll('_', ' ').trim();
+  return value
+    .replace(/^\/?(memory|verdict|setup|model)\//, '')
+    .replace(/_bytes$/, '')
+    .replaceAll('/', ' \u203a ')
+    .replaceAll('_', ' ')
+    .trim();
 }
 
 export function showProvenance(list, provenance) {
   const sorted = [...provenance].sort((a, b) => kOrder.indexOf(a.kind) - kOrder.indexOf(b.kind));
-  list.replaceChildren(...sorted.map(({value, kind, sentence}) =>
-    h('li', {}, kindBadge(kind), h('div', {}, h('span', {class: 'value'}, valueName(value)), ' ', sentence))));
+  list.replaceChildren(
+    ...sorted.map(({value, kind, sentence}) =>
+      h(
+        'li',
+        {},
+        kindBadge(kind),
+        h('div', {}, h('span', {class: 'value'}, valueName(value)), ' ', sentence),
+      ),
+    ),
+  );
 }
 
 export function showNotes(list, notes) {

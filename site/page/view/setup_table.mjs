@@ -1,11 +1,18 @@
 // Every value of the resolved setup, one row each, with where it comes from.
 import {h} from '../dom.mjs';
 
-const kOrigins = {given: 'chosen here', trainer_default: "the trainer's default", card: 'the card', derived: 'derived'};
+const kOrigins = {
+  given: 'chosen here',
+  trainer_default: "the trainer's default",
+  card: 'the card',
+  derived: 'derived',
+};
 
 function leaves(value, path) {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [[path, value]];
-  return Object.entries(value).flatMap(([key, inner]) => leaves(inner, path === '' ? key : `${path}.${key}`));
+  return Object.entries(value).flatMap(([key, inner]) =>
+    leaves(inner, path === '' ? key : `${path}.${key}`),
+  );
 }
 
 function shown(value) {
@@ -15,8 +22,34 @@ function shown(value) {
 
 export function showSetup(box, setup) {
   const {origins = {}, ...rest} = setup;
-  const rows = leaves(rest, '').filter(([key]) => key !== 'schema').map(([key, value]) => h('tr', {}, h('th', {scope: 'row'}, h('code', {}, key)), h('td', {}, shown(value)),
-    h('td', {class: 'origin'}, kOrigins[origins[key]] ?? origins[key] ?? '')));
-  box.replaceChildren(h('table', {class: 'setup'}, h('caption', {class: 'sr-only'}, 'Every setting of this run'),
-    h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Setting'), h('th', {scope: 'col'}, 'Value'), h('th', {scope: 'col'}, 'From'))), h('tbody', {}, rows)));
+  const rows = leaves(rest, '')
+    .filter(([key]) => key !== 'schema')
+    .map(([key, value]) =>
+      h(
+        'tr',
+        {},
+        h('th', {scope: 'row'}, h('code', {}, key)),
+        h('td', {}, shown(value)),
+        h('td', {class: 'origin'}, kOrigins[origins[key]] ?? origins[key] ?? ''),
+      ),
+    );
+  box.replaceChildren(
+    h(
+      'table',
+      {class: 'setup'},
+      h('caption', {class: 'sr-only'}, 'Every setting of this run'),
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('th', {scope: 'col'}, 'Setting'),
+          h('th', {scope: 'col'}, 'Value'),
+          h('th', {scope: 'col'}, 'From'),
+        ),
+      ),
+      h('tbody', {}, rows),
+    ),
+  );
 }

@@ -7,8 +7,8 @@ import {phaseName} from './categories.mjs';
 const kHeight = 230;
 const kPlot = {top: 26, bottom: 196, left: 34};
 const kRoomAbove = 1.08;
-const kNear = 1.6;  // usable memory is drawn up to this many times the peak
-const kLabelPixels = 6.6;  // about one character of a phase's name
+const kNear = 1.6; // usable memory is drawn up to this many times the peak
+const kLabelPixels = 6.6; // about one character of a phase's name
 
 function highest(points) {
   return points.reduce((best, point) => (point.tensor_bytes > best.tensor_bytes ? point : best));
@@ -40,16 +40,26 @@ function scales(points, width, end) {
 function phaseBands(points, {x}) {
   return bands(points).map(({phase, from, to}, index) => {
     const [left, width, name] = [x(from), x(to) - x(from), phaseName(phase)];
-    return svg('g', {class: index % 2 === 0 ? 'band' : 'band odd'},
-      svg('rect', {x: left, y: kPlot.top, width: Math.max(0, width), height: kPlot.bottom - kPlot.top}, svg('title', {}, name)),
-      name.length * kLabelPixels < width ? svg('text', {x: left + width / 2, y: kPlot.bottom + 18, 'text-anchor': 'middle'}, name) : null);
+    return svg(
+      'g',
+      {class: index % 2 === 0 ? 'band' : 'band odd'},
+      svg(
+        'rect',
+        {x: left, y: kPlot.top, width: Math.max(0, width), height: kPlot.bottom - kPlot.top},
+        svg('title', {}, name),
+      ),
+      name.length * kLabelPixels < width
+        ? svg('text', {x: left + width / 2, y: kPlot.bottom + 18, 'text-anchor': 'middle'}, name)
+        : null,
+    );
   });
 }
 
 // Memory stays at a level until the next event, so the silhouette is made of steps.
 function silhouette(points, {x, y}) {
   let line = `M${x(points[0].t).toFixed(1)} ${y(points[0].tensor_bytes).toFixed(1)}`;
-  for (const {t, tensor_bytes: bytes} of points.slice(1)) line += `H${x(t).toFixed(1)}V${y(bytes).toFixed(1)}`;
+  for (const {t, tensor_bytes: bytes} of points.slice(1))
+    line += `H${x(t).toFixed(1)}V${y(bytes).toFixed(1)}`;
   const close = `V${kPlot.bottom}H${x(points[0].t).toFixed(1)}Z`;
   return [svg('path', {d: line + close, class: 'area'}), svg('path', {d: line, class: 'outline'})];
 }
@@ -57,24 +67,48 @@ function silhouette(points, {x, y}) {
 function peakMark(point, {x, y}, width) {
   const [at, height] = [x(point.t), y(point.tensor_bytes)];
   const end = at > width / 2;
-  return svg('g', {class: 'peak-mark'}, svg('path', {d: `M${at} ${kPlot.bottom}V${height}`}), svg('circle', {cx: at, cy: height, r: 4}),
-    svg('text', {x: at + (end ? -8 : 8), y: Math.max(14, height - 8), 'text-anchor': end ? 'end' : 'start'}, `peak ${gib(point.tensor_bytes)}`));
+  return svg(
+    'g',
+    {class: 'peak-mark'},
+    svg('path', {d: `M${at} ${kPlot.bottom}V${height}`}),
+    svg('circle', {cx: at, cy: height, r: 4}),
+    svg(
+      'text',
+      {x: at + (end ? -8 : 8), y: Math.max(14, height - 8), 'text-anchor': end ? 'end' : 'start'},
+      `peak ${gib(point.tensor_bytes)}`,
+    ),
+  );
 }
 
 function usableLine(usable, end, {y}, width) {
   if (usable > end) return null;
-  return svg('g', {class: 'capacity'}, svg('path', {d: `M${kPlot.left} ${y(usable)}H${width}`}),
-    svg('text', {x: kPlot.left + 4, y: y(usable) - 5}, `usable ${gib(usable, 1)}`));
+  return svg(
+    'g',
+    {class: 'capacity'},
+    svg('path', {d: `M${kPlot.left} ${y(usable)}H${width}`}),
+    svg('text', {x: kPlot.left + 4, y: y(usable) - 5}, `usable ${gib(usable, 1)}`),
+  );
 }
 
 function levels(end, {y}, width) {
-  return axisMarks(end, 4).map(({at, text}) => svg('g', {class: 'tick'}, svg('path', {d: `M${kPlot.left} ${y(at)}H${width}`, class: 'level'}),
-    svg('text', {x: kPlot.left - 6, y: y(at) + 4, 'text-anchor': 'end'}, text)));
+  return axisMarks(end, 4).map(({at, text}) =>
+    svg(
+      'g',
+      {class: 'tick'},
+      svg('path', {d: `M${kPlot.left} ${y(at)}H${width}`, class: 'level'}),
+      svg('text', {x: kPlot.left - 6, y: y(at) + 4, 'text-anchor': 'end'}, text),
+    ),
+  );
 }
 
 // Follows the pointer: what lives at the moment below it.
 function readout(drawing, points, {x, y}) {
-  const mark = svg('g', {class: 'readout', visibility: 'hidden'}, svg('path', {}), svg('circle', {r: 3.5}));
+  const mark = svg(
+    'g',
+    {class: 'readout', visibility: 'hidden'},
+    svg('path', {}),
+    svg('circle', {r: 3.5}),
+  );
   const words = h('figcaption', {class: 'timeline-words', 'aria-hidden': 'true'}, '\u00a0');
   const clear = () => {
     mark.setAttribute('visibility', 'hidden');
@@ -90,7 +124,10 @@ function readout(drawing, points, {x, y}) {
     mark.firstChild.setAttribute('d', `M${x(point.t)} ${kPlot.top}V${kPlot.bottom}`);
     mark.lastChild.setAttribute('cx', x(point.t));
     mark.lastChild.setAttribute('cy', y(point.tensor_bytes));
-    words.replaceChildren(`event ${integer(point.t)}, ${phaseName(point.phase)}: `, h('strong', {}, gib(point.tensor_bytes)));
+    words.replaceChildren(
+      `event ${integer(point.t)}, ${phaseName(point.phase)}: `,
+      h('strong', {}, gib(point.tensor_bytes)),
+    );
   });
   return words;
 }
@@ -108,17 +145,54 @@ export function showTimeline(figure, report) {
   const near = share(usable, peak.tensor_bytes) < kNear;
   const end = (near ? Math.max(usable, peak.tensor_bytes) : peak.tensor_bytes) * kRoomAbove;
   const scale = scales(points, width, end);
-  const label = `Live tensor memory over ${integer(points.at(-1).t - points[0].t)} allocations and frees; the peak, ${gib(peak.tensor_bytes)}, is in ${phaseName(peak.phase)}. The tables below hold the same.`;
-  const drawing = svg('svg', {role: 'img', 'aria-label': label, viewBox: `0 0 ${width} ${kHeight}`, width, height: kHeight},
-    phaseBands(points, scale), levels(end, scale, width), silhouette(points, scale), usableLine(usable, end, scale, width), peakMark(peak, scale, width),
-    svg('text', {class: 'axis-name', x: 0, y: 12}, 'GiB'), svg('text', {class: 'axis-name', x: width, y: kHeight - 4, 'text-anchor': 'end'}, 'allocations and frees, in order'));
+  const label =
+    `Live tensor memory over ${integer(points.at(-1).t - points[0].t)} allocations and frees; the ` +
+    `peak, ${gib(peak.tensor_bytes)}, is in ${phaseName(peak.phase)}. The tables below hold the same.`;
+  const drawing = svg(
+    'svg',
+    {role: 'img', 'aria-label': label, viewBox: `0 0 ${width} ${kHeight}`, width, height: kHeight},
+    phaseBands(points, scale),
+    levels(end, scale, width),
+    silhouette(points, scale),
+    usableLine(usable, end, scale, width),
+    peakMark(peak, scale, width),
+    svg('text', {class: 'axis-name', x: 0, y: 12}, 'GiB'),
+    svg(
+      'text',
+      {class: 'axis-name', x: width, y: kHeight - 4, 'text-anchor': 'end'},
+      'allocations and frees, in order',
+    ),
+  );
   figure.replaceChildren(drawing, readout(drawing, points, scale));
 }
 
 export function showTimelineTable(box, report) {
-  const rows = report.memory.timeline.map(({t, tensor_bytes: bytes, phase}) => h('tr', {}, h('td', {class: 'number'}, integer(t)), h('td', {}, phaseName(phase)),
-    h('td', {class: 'number'}, bytesSpan(bytes, gibNumber(bytes)))));
-  box.replaceChildren(h('table', {}, h('caption', {class: 'sr-only'}, 'Live tensor memory, event by event'),
-    h('thead', {}, h('tr', {}, h('th', {scope: 'col', class: 'number'}, 'event'), h('th', {scope: 'col'}, 'Phase'), h('th', {scope: 'col', class: 'number'}, 'GiB'))),
-    h('tbody', {}, rows)));
+  const rows = report.memory.timeline.map(({t, tensor_bytes: bytes, phase}) =>
+    h(
+      'tr',
+      {},
+      h('td', {class: 'number'}, integer(t)),
+      h('td', {}, phaseName(phase)),
+      h('td', {class: 'number'}, bytesSpan(bytes, gibNumber(bytes))),
+    ),
+  );
+  box.replaceChildren(
+    h(
+      'table',
+      {},
+      h('caption', {class: 'sr-only'}, 'Live tensor memory, event by event'),
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('th', {scope: 'col', class: 'number'}, 'event'),
+          h('th', {scope: 'col'}, 'Phase'),
+          h('th', {scope: 'col', class: 'number'}, 'GiB'),
+        ),
+      ),
+      h('tbody', {}, rows),
+    ),
+  );
 }

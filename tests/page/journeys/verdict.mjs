@@ -7,162 +7,209 @@ const kAnswers = ['fits', 'too_close', 'does_not_fit'];
 const kFile = {name: 'config.json', mimeType: 'application/json', buffer: Buffer.from(kSample)};
 
 export function journeys() {
-  test('a hub id leads to a verdict', () => visit({}, async ({page, hub}) => {
-    await name(page, 'org/model');
-    assert.ok(kAnswers.includes(await verdict(page)));
-    assert.match(await page.textContent('#model-status'), /Read the config\.json of org\/model at 0123456/);
-    for (const {authorization, referrer, cookie} of hub.asked) assert.deepEqual([authorization, referrer, cookie], [undefined, undefined, undefined]);
-    for (const block of ['#capacity svg[role=img]', '#peak-table tbody tr', '#timeline svg[role=img]', '#phase-table tbody tr', '#provenance li']) assert.ok((await page.locator(block).count()) > 0, block);
-    await picture(page, 'verdict');
-    await picture(page, 'verdict-whole', {fullPage: true});
-  }));
+  test('a hub id leads to a verdict', () =>
+    visit({}, async ({page, hub}) => {
+      await name(page, 'org/model');
+      assert.ok(kAnswers.includes(await verdict(page)));
+      assert.match(
+        await page.textContent('#model-status'),
+        /Read the config\.json of org\/model at 0123456/,
+      );
+      for (const {authorization, referrer, cookie} of hub.asked)
+        assert.deepEqual([authorization, referrer, cookie], [undefined, undefined, undefined]);
+      for (const block of [
+        '#capacity svg[role=img]',
+        '#peak-table tbody tr',
+        '#timeline svg[role=img]',
+        '#phase-table tbody tr',
+        '#provenance li',
+      ])
+        assert.ok((await page.locator(block).count()) > 0, block);
+      await picture(page, 'verdict');
+      await picture(page, 'verdict-whole', {fullPage: true});
+    }));
 
-  test('typing alone is enough, once it pauses', () => visit({}, async ({page, hub}) => {
-    await page.type('#model', 'org/model', {delay: 20});
-    await verdict(page);
-    assert.deepEqual(hub.asked.map(({path}) => path)[0], '/org/model/resolve/main/config.json');
-    assert.equal(hub.asked.length, 2, 'one look-up and its redirect');
-  }));
+  test('typing alone is enough, once it pauses', () =>
+    visit({}, async ({page, hub}) => {
+      await page.type('#model', 'org/model', {delay: 20});
+      await verdict(page);
+      assert.deepEqual(hub.asked.map(({path}) => path)[0], '/org/model/resolve/main/config.json');
+      assert.equal(hub.asked.length, 2, 'one look-up and its redirect');
+    }));
 
-  test('a pasted config.json leads to a verdict and keeps its lines', () => visit({}, async ({page, hub}) => {
-    await page.evaluate((text) => {
-      const data = new DataTransfer();
-      data.setData('text/plain', text);
-      const input = document.getElementById('model');
-      input.focus();
-      input.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
-    }, kSample);
-    await verdict(page);
-    assert.equal(await page.inputValue('#config-text'), kSample);
-    assert.match(await page.textContent('#model-status'), /a link cannot carry it/);
-    assert.equal(hub.asked.length, 0, 'nothing is asked of the hub');
-  }));
+  test('a pasted config.json leads to a verdict and keeps its lines', () =>
+    visit({}, async ({page, hub}) => {
+      await page.evaluate((text) => {
+        const data = new DataTransfer();
+        data.setData('text/plain', text);
+        const input = document.getElementById('model');
+        input.focus();
+        input.dispatchEvent(
+          new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}),
+        );
+      }, kSample);
+      await verdict(page);
+      assert.equal(await page.inputValue('#config-text'), kSample);
+      assert.match(await page.textContent('#model-status'), /a link cannot carry it/);
+      assert.equal(hub.asked.length, 0, 'nothing is asked of the hub');
+    }));
 
-  test('a config.json typed into the box counts too', () => visit({}, async ({page}) => {
-    await page.fill('#model', JSON.stringify(JSON.parse(kSample)));
-    await verdict(page);
-  }));
+  test('a config.json typed into the box counts too', () =>
+    visit({}, async ({page}) => {
+      await page.fill('#model', JSON.stringify(JSON.parse(kSample)));
+      await verdict(page);
+    }));
 
-  test('an opened file leads to a verdict', () => visit({}, async ({page}) => {
-    await page.setInputFiles('#file', kFile);
-    await verdict(page);
-    assert.match(await page.textContent('#model-status'), /Read from config\.json/);
-  }));
+  test('an opened file leads to a verdict', () =>
+    visit({}, async ({page}) => {
+      await page.setInputFiles('#file', kFile);
+      await verdict(page);
+      assert.match(await page.textContent('#model-status'), /Read from config\.json/);
+    }));
 
-  test('a file dropped anywhere leads to a verdict', () => visit({}, async ({page}) => {
-    const data = await page.evaluateHandle((text) => {
-      const transfer = new DataTransfer();
-      transfer.items.add(new File([text], 'config.json', {type: 'application/json'}));
-      return transfer;
-    }, kSample);
-    await page.dispatchEvent('footer', 'dragenter', {dataTransfer: data});
-    assert.equal(await page.locator('html.dropping').count(), 1);
-    await page.dispatchEvent('footer', 'drop', {dataTransfer: data});
-    await verdict(page);
-    assert.equal(await page.locator('html.dropping').count(), 0);
-  }));
+  test('a file dropped anywhere leads to a verdict', () =>
+    visit({}, async ({page}) => {
+      const data = await page.evaluateHandle((text) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([text], 'config.json', {type: 'application/json'}));
+        return transfer;
+      }, kSample);
+      await page.dispatchEvent('footer', 'dragenter', {dataTransfer: data});
+      assert.equal(await page.locator('html.dropping').count(), 1);
+      await page.dispatchEvent('footer', 'drop', {dataTransfer: data});
+      await verdict(page);
+      assert.equal(await page.locator('html.dropping').count(), 0);
+    }));
 
-  test('weights instead of a config are refused with a word on what to drop', () => visit({}, async ({page}) => {
-    await page.setInputFiles('#file', {name: 'model.safetensors', mimeType: 'application/octet-stream', buffer: Buffer.from('x')});
-    await page.waitForSelector('#model-status[data-tone=bad]');
-    assert.match(await page.textContent('#model-status'), /drop the config\.json that lies beside it/);
-  }));
+  test('weights instead of a config are refused with a word on what to drop', () =>
+    visit({}, async ({page}) => {
+      await page.setInputFiles('#file', {
+        name: 'model.safetensors',
+        mimeType: 'application/octet-stream',
+        buffer: Buffer.from('x'),
+      });
+      await page.waitForSelector('#model-status[data-tone=bad]');
+      assert.match(
+        await page.textContent('#model-status'),
+        /drop the config\.json that lies beside it/,
+      );
+    }));
 
-  test('every control changes the answer at once', () => visit({}, async ({page}) => {
-    await page.click('#sample');
-    await verdict(page);
-    let peak = await tensorPeak(page);
-    const changes = {
-      'method full': () => page.check('#method input[value=full]', {force: true}),
-      'method qlora': () => page.check('#method input[value=qlora]', {force: true}),
-      batch: () => page.fill('#batch', '3'),
-      'larger batch': () => page.click('[data-step="1"]'),
-      length: () => page.fill('#length', '1024'),
-      'length by slider': () => page.press('#length-slider', 'ArrowRight'),
-      checkpointing: () => page.uncheck('#checkpointing', {force: true}),
-    };
-    for (const [what, change] of Object.entries(changes)) {
-      await change();
-      const next = await otherPeak(page, peak);
-      assert.notEqual(next, peak, what);
-      peak = next;
-    }
-  }));
+  test('every control changes the answer at once', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      let peak = await tensorPeak(page);
+      const changes = {
+        'method full': () => page.check('#method input[value=full]', {force: true}),
+        'method qlora': () => page.check('#method input[value=qlora]', {force: true}),
+        batch: () => page.fill('#batch', '3'),
+        'larger batch': () => page.click('[data-step="1"]'),
+        length: () => page.fill('#length', '1024'),
+        'length by slider': () => page.press('#length-slider', 'ArrowRight'),
+        checkpointing: () => page.uncheck('#checkpointing', {force: true}),
+      };
+      for (const [what, change] of Object.entries(changes)) {
+        await change();
+        const next = await otherPeak(page, peak);
+        assert.notEqual(next, peak, what);
+        peak = next;
+      }
+    }));
 
-  test('another card changes the verdict, and a custom one asks for its memory', () => visit({}, async ({page}) => {
-    await page.click('#sample');
-    await verdict(page);
-    await page.click('#gpu');
-    await page.fill('#gpu', 'h100 80');
-    await page.press('#gpu', 'Enter');
-    await page.waitForFunction(() => document.getElementById('facts').textContent.includes('Usable7'));
-    assert.equal(await verdict(page), 'fits');
-    assert.match(await page.inputValue('#gpu'), /^H100/);
-    await page.fill('#gpu', '');
-    await page.press('#gpu', 'ArrowUp');
-    await page.press('#gpu', 'End');
-    await page.locator('#gpu-list .custom').click();
-    await page.fill('#vram', '2');
-    await page.waitForSelector('#verdict[data-answer=does_not_fit]');
-    await picture(page, 'does-not-fit');
-  }));
+  test('another card changes the verdict, and a custom one asks for its memory', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      await page.click('#gpu');
+      await page.fill('#gpu', 'h100 80');
+      await page.press('#gpu', 'Enter');
+      await page.waitForFunction(() =>
+        document.getElementById('facts').textContent.includes('Usable7'),
+      );
+      assert.equal(await verdict(page), 'fits');
+      assert.match(await page.inputValue('#gpu'), /^H100/);
+      await page.fill('#gpu', '');
+      await page.press('#gpu', 'ArrowUp');
+      await page.press('#gpu', 'End');
+      await page.locator('#gpu-list .custom').click();
+      await page.fill('#vram', '2');
+      await page.waitForSelector('#verdict[data-answer=does_not_fit]');
+      await picture(page, 'does-not-fit');
+    }));
 
-  test('a value out of range is marked, waits, and goes back', () => visit({}, async ({page}) => {
-    await page.click('#sample');
-    await verdict(page);
-    const peak = await tensorPeak(page);
-    await page.fill('#batch', '0');
-    assert.equal(await page.getAttribute('#batch', 'aria-invalid'), 'true');
-    await page.press('#batch', 'Tab');
-    assert.equal(await page.inputValue('#batch'), '1');
-    assert.equal(await tensorPeak(page), peak);
-  }));
+  test('a value out of range is marked, waits, and goes back', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      const peak = await tensorPeak(page);
+      await page.fill('#batch', '0');
+      assert.equal(await page.getAttribute('#batch', 'aria-invalid'), 'true');
+      await page.press('#batch', 'Tab');
+      assert.equal(await page.inputValue('#batch'), '1');
+      assert.equal(await tensorPeak(page), peak);
+    }));
 
-  test('a mistake in the config names its place and leads there', () => visit({}, async ({page}) => {
-    await page.click('#config-details summary');
-    await page.fill('#config-text', '{\n  "hidden_size": 2048,\n');
-    await page.waitForSelector('#answer-errors .errors li');
-    const error = await page.textContent('#answer-errors');
-    assert.match(error, /E01\d\d/);
-    await page.locator('#answer-errors button.link').first().click();
-    assert.equal(await page.evaluate(() => document.activeElement.id), 'config-text');
-    await picture(page, 'errors');
-  }));
+  test('a mistake in the config names its place and leads there', () =>
+    visit({}, async ({page}) => {
+      await page.click('#config-details summary');
+      await page.fill('#config-text', '{\n  "hidden_size": 2048,\n');
+      await page.waitForSelector('#answer-errors .errors li');
+      const error = await page.textContent('#answer-errors');
+      assert.match(error, /E01\d\d/);
+      await page.locator('#answer-errors button.link').first().click();
+      assert.equal(await page.evaluate(() => document.activeElement.id), 'config-text');
+      await picture(page, 'errors');
+    }));
 
-  test('the numbers of a category unfold into its tensors', () => visit({}, async ({page}) => {
-    await page.click('#sample');
-    await verdict(page);
-    const row = page.locator('#peak-table button.category-name').first();
-    assert.equal(await row.getAttribute('aria-expanded'), 'false');
-    await row.click();
-    assert.equal(await row.getAttribute('aria-expanded'), 'true');
-    assert.ok((await page.locator('#peak-table tr.tensor:visible').count()) > 0);
-  }));
+  test('the numbers of a category unfold into its tensors', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      const row = page.locator('#peak-table button.category-name').first();
+      assert.equal(await row.getAttribute('aria-expanded'), 'false');
+      await row.click();
+      assert.equal(await row.getAttribute('aria-expanded'), 'true');
+      assert.ok((await page.locator('#peak-table tr.tensor:visible').count()) > 0);
+    }));
 
-  test('a step that is not modelled is said so, without a guessed peak', () => visit({module: 'fixture'}, async ({page}) => {
-    await name(page, 'org/open');
-    assert.equal(await verdict(page), 'not_modelled');
-    assert.equal(await page.locator('#peak-block').isVisible(), false);
-    await picture(page, 'not-modelled');
-  }));
+  test('a step that is not modelled is said so, without a guessed peak', () =>
+    visit({module: 'fixture'}, async ({page}) => {
+      await name(page, 'org/open');
+      assert.equal(await verdict(page), 'not_modelled');
+      assert.equal(await page.locator('#peak-block').isVisible(), false);
+      await picture(page, 'not-modelled');
+    }));
 
-  test('the verdict reaches screen readers in one calm sentence', () => visit({}, async ({page}) => {
-    await page.click('#sample');
-    await verdict(page);
-    await page.waitForFunction(() => /(Fits|Too close|Does not fit)/.test(document.getElementById('announce').textContent));
-    assert.equal(await page.getAttribute('#announce', 'aria-live'), 'polite');
-  }));
+  test('the verdict reaches screen readers in one calm sentence', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      await page.waitForFunction(() =>
+        /(Fits|Too close|Does not fit)/.test(document.getElementById('announce').textContent),
+      );
+      assert.equal(await page.getAttribute('#announce', 'aria-live'), 'polite');
+    }));
 
-  test('text and report can be taken along', () => visit({context: {permissions: ['clipboard-read', 'clipboard-write']}}, async ({page}) => {
-    await name(page, 'org/model');
-    await verdict(page);
-    await page.click('#copy-text');
-    await page.waitForFunction(() => document.getElementById('copied').textContent !== '');
-    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /: org\/model\n/);
-    await page.click('#copy-link');
-    await page.waitForFunction(() => document.getElementById('copied').textContent === 'Link copied');
-    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /#v=1&m=org\/model@0123456789abcdef0123456789abcdef01234567/);
-    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#download')]);
-    assert.equal(download.suggestedFilename(), 'peakline-report.json');
-  }));
+  test('text and report can be taken along', () =>
+    visit({context: {permissions: ['clipboard-read', 'clipboard-write']}}, async ({page}) => {
+      await name(page, 'org/model');
+      await verdict(page);
+      await page.click('#copy-text');
+      await page.waitForFunction(() => document.getElementById('copied').textContent !== '');
+      assert.match(await page.evaluate(() => navigator.clipboard.readText()), /: org\/model\n/);
+      await page.click('#copy-link');
+      await page.waitForFunction(
+        () => document.getElementById('copied').textContent === 'Link copied',
+      );
+      assert.match(
+        await page.evaluate(() => navigator.clipboard.readText()),
+        /#v=1&m=org\/model@0123456789abcdef0123456789abcdef01234567/,
+      );
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.click('#download'),
+      ]);
+      assert.equal(download.suggestedFilename(), 'peakline-report.json');
+    }));
 }
