@@ -2,19 +2,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import createCore from '../../site/wasm/peakline.mjs';
+import {callText as replyText, core} from './core.mjs';
 
-const core = await createCore();
-
-function callText(text) {
-  const bytes = new TextEncoder().encode(text);
-  const pointer = core._peakline_allocate(bytes.length);
-  assert.notEqual(pointer, 0);
-  core.HEAPU8.set(bytes, pointer);
-  const reply = core.UTF8ToString(core._peakline_call(pointer, bytes.length));
-  core._peakline_free(pointer);
-  return JSON.parse(reply);
-}
+const callText = (text) => JSON.parse(replyText(text));
 const call = (request) => callText(JSON.stringify(request));
 
 test('version answers with the core version', () => {
