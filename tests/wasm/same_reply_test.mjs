@@ -1,6 +1,6 @@
 // usage: same_reply_test.mjs CALL_CORE
-// One request of every kind, many settings of one model, and every input of tests/errors: the module and
-// the native core must answer with the same bytes.
+// One request of every kind, many settings of one model, and every input of tests/errors: the module
+// and the native core must answer with the same bytes.
 import assert from 'node:assert/strict';
 import {spawnSync} from 'node:child_process';
 import {readdirSync, readFileSync} from 'node:fs';
@@ -14,9 +14,11 @@ function* settings() {
   for (const method of ['full', 'lora', 'qlora', 'inference'])
     for (const gradient_checkpointing of [false, true])
       for (const max_length of [512, 2048, 8192])
-        for (const per_device_train_batch_size of [1, 3])
-          for (const name of ['RTX 3060 12GB', 'A100 80GB'])
-            yield {method, gradient_checkpointing, max_length, per_device_train_batch_size, gpu: {name}};
+        for (const batch of [1, 3])
+          for (const name of ['RTX 3060 12GB', 'A100 80GB']) {
+            const sizes = {max_length, per_device_train_batch_size: batch};
+            yield {method, gradient_checkpointing, ...sizes, gpu: {name}};
+          }
   for (const optim of ['adamw_torch', 'adamw_torch_fused', 'sgd', 'adamw_bnb_8bit']) yield {optim};
   for (const r of [0, 1, 64, 4096]) yield {method: 'lora', lora: {r, lora_dropout: 0.05}};
   yield {dtype: 'float32', autocast: null, max_grad_norm: 0.3};
@@ -52,7 +54,9 @@ for (const [i, request] of requests.entries()) {
   const reply = callText(request);
   if (reply === replies[i]) continue;
   const at = [...reply].findIndex((letter, k) => letter !== replies[i][k]);
-  console.log(`${request.slice(0, 200)}\n  native ${replies[i].slice(at - 40, at + 80)}\n  wasm   ${reply.slice(at - 40, at + 80)}`);
+  console.log(request.slice(0, 200));
+  console.log(`  native ${replies[i].slice(at - 40, at + 80)}`);
+  console.log(`  wasm   ${reply.slice(at - 40, at + 80)}`);
   different += 1;
 }
 const fits = replies.filter((reply) => reply.includes('"verdict"')).length;
