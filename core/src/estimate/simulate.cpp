@@ -5,6 +5,7 @@ namespace peakline {
 
 Result<Events> simulate(const Architecture& architecture, const TrainSetup& setup) {
   if (!architecture.dense) return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
+  if (!setup.not_modelled.empty()) return Error{ErrorCode::NotModelled, "setup", setup.not_modelled.front(), ""};
   const std::string reason = not_modelled(*architecture.dense, setup);
   if (!reason.empty()) return Error{ErrorCode::NotModelled, "setup", reason, ""};
   Events events;

@@ -1,0 +1,176 @@
+// A Report as JSON, schema 1.
+#include <string>
+#include <utility>
+
+#include "peakline/json.h"
+#include "peakline/report.h"
+
+namespace peakline {
+
+namespace {
+
+using json::Array;
+using json::Object;
+using json::Value;
+
+Value text(std::string_view s) { return {std::string(s)}; }
+Value count(std::int64_t n) { return {n}; }
+Value bytes(Bytes b) { return {b.count()}; }
+Value null() { return {json::Null{}}; }
+
+// "weights_frozen" and the like: lower-case names of the schema.
+std::string_view name_of(Answer answer) {
+  switch (answer) {
+    case Answer::Fits:
+      return "fits";
+    case Answer::TooClose:
+      return "too_close";
+    case Answer::DoesNotFit:
+      return "does_not_fit";
+    case Answer::NotModelled:
+      return "not_modelled";
+  }
+  return "?";
+}
+
+std::string_view name_of(Risk risk) {
+  switch (risk) {
+    case Risk::Low:
+      return "low";
+    case Risk::Medium:
+      return "medium";
+    case Risk::High:
+      return "high";
+  }
+  return "?";
+}
+
+Value texts(const std::vector<std::string>& lines) {
+  Array out;
+  for (const std::string& line : lines) out.push_back(text(line));
+  return {std::move(out)};
+}
+
+Value model_json(const Report& report) {
+  Object out;
+  out.emplace_back("num_parameters", count(report.num_parameters.count()));
+  out.emplace_back("num_trainable_parameters", count(report.num_trainable_parameters.count()));
+  out.emplace_back("num_layers", count(report.architecture.num_layers));
+  out.emplace_back("model_type", text(report.architecture.model_type));
+  out.emplace_back("source", text("config"));
+  return {std::move(out)};
+}
+
+Value tensor_json(const PeakTensor& tensor) {
+  Array shape;
+  for (const std::int64_t dim : tensor.shape) shape.push_back(count(dim));
+  Object out;
+  out.emplace_back("name", text(tensor.name));
+  out.emplace_back("shape", Value{std::move(shape)});
+  out.emplace_back("dtype", text(name_of(tensor.dtype)));
+  out.emplace_back("bytes", bytes(tensor.bytes));
+  out.emplace_back("count", count(tensor.count));
+  if (!tensor.rule.empty()) out.emplace_back("rule", text(tensor.rule));
+  return {std::move(out)};
+}
+
+Value category_json(const PeakCategory& category) {
+  Array tensors;
+  for (const PeakTensor& tensor : category.tensors) tensors.push_back(tensor_json(tensor));
+  Object out;
+  out.emplace_back("category", text(peakline::name_of(category.category)));
+  out.emplace_back("bytes", bytes(category.bytes));
+  out.emplace_back("tensors", Value{std::move(tensors)});
+  return {std::move(out)};
+}
+
+Value interval_json(const Interval& interval) {
+  Object out;
+  out.emplace_back("low_bytes", bytes(interval.low));
+  out.emplace_back("high_bytes", bytes(interval.high));
+  out.emplace_back("why", text(interval.why));
+  return {std::move(out)};
+}
+
+Value phases_json(const Memory& memory) {
+  Array out;
+  for (const PhaseMemory& phase : memory.phases) {
+    Object row;
+    row.emplace_back("name", text(phase.name));
+    row.emplace_back("tensor_peak_bytes", bytes(phase.tensor_peak));
+    row.emplace_back("end_bytes", bytes(phase.end));
+    out.push_back({std::move(row)});
+  }
+  return {std::move(out)};
+}
+
+Value timeline_json(const Memory& memory) {
+  Array out;
+  for (const TimelinePoint& point : memory.timeline) {
+    Object row;
+    row.emplace_back("t", count(point.t));
+    row.emplace_back("tensor_bytes", bytes(point.tensors));
+    row.emplace_back("phase", text(point.phase));
+    out.push_back({std::move(row)});
+  }
+  return {std::move(out)};
+}
+
+Value memory_json(const Memory& memory) {
+  Array at_peak;
+  for (const PeakCategory& category : memory.at_peak) at_peak.push_back(category_json(category));
+  Object out;
+  out.emplace_back("tensor_peak_bytes", bytes(memory.tensor_peak));
+  out.emplace_back("allocated_peak_bytes", bytes(memory.allocated_peak));
+  out.emplace_back("reserved_peak_bytes", bytes(memory.reserved_peak));
+  out.emplace_back("process_peak_bytes", bytes(memory.process_peak));
+  out.emplace_back("context_bytes", bytes(memory.context));
+  out.emplace_back("workspace_bytes", bytes(memory.workspace));
+  out.emplace_back("interval", interval_json(memory.interval));
+  out.emplace_back("static_bytes", bytes(memory.static_bytes));
+  out.emplace_back("peak_phase", text(memory.peak_phase));
+  out.emplace_back("peak_op", text(memory.peak_op));
+  out.emplace_back("phases", phases_json(memory));
+  out.emplace_back("at_peak", Value{std::move(at_peak)});
+  out.emplace_back("timeline", timeline_json(memory));
+  return {std::move(out)};
+}
+
+Value verdict_json(const Report& report) {
+  Object out;
+  out.emplace_back("answer", text(name_of(report.verdict.answer)));
+  out.emplace_back("risk", report.has_memory ? text(name_of(report.verdict.risk)) : null());
+  out.emplace_back("usable_bytes", bytes(report.verdict.usable));
+  out.emplace_back("margin_bytes", report.has_memory ? bytes(report.verdict.margin) : null());
+  out.emplace_back("sentence", text(report.verdict.sentence));
+  return {std::move(out)};
+}
+
+Value provenance_json(const Report& report) {
+  Array out;
+  for (const Provenance& entry : report.provenance) {
+    Object row;
+    row.emplace_back("value", text(entry.value));
+    row.emplace_back("kind", text(entry.kind));
+    row.emplace_back("sentence", text(entry.sentence));
+    out.push_back({std::move(row)});
+  }
+  return {std::move(out)};
+}
+
+}  // namespace
+
+std::string to_json(const Report& report) {
+  Object out;
+  out.emplace_back("schema", count(1));
+  out.emplace_back("core_version", text(kCoreVersion));
+  out.emplace_back("model", model_json(report));
+  out.emplace_back("setup", report.setup.document);
+  out.emplace_back("memory", report.has_memory ? memory_json(report.memory) : null());
+  out.emplace_back("verdict", verdict_json(report));
+  out.emplace_back("provenance", provenance_json(report));
+  out.emplace_back("notes", texts(report.notes));
+  return json::dump({std::move(out)});
+}
+
+}  // namespace peakline
