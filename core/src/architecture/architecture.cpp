@@ -1,28 +1,11 @@
 #include "peakline/architecture.h"
 
+#include "architecture/count.h"
 #include "architecture/dense_decoder.h"
+#include "architecture/unknown_type.h"
 
 namespace peakline {
 namespace {
-
-bool ends_with(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
-Head head_of(const ModelConfig& config) {
-  if (config.architectures.empty()) return Head::LanguageModel;
-  const std::string_view name = config.architectures.front();
-  if (ends_with(name, "ForSequenceClassification")) return Head::Classification;
-  if (ends_with(name, "Model") && !ends_with(name, "LMHeadModel")) return Head::None;
-  return Head::LanguageModel;
-}
-
-std::int64_t num_labels_of(Fields& fields) {
-  if (const auto given = fields.size("num_labels")) return *given;
-  const json::Value* names = fields.object("id2label");
-  const std::size_t count = names ? names->as_object()->size() : 0;
-  return count > 0 ? static_cast<std::int64_t>(count) : 2;  // PreTrainedConfig's default
-}
 
 void note_quantised(Fields& fields, Architecture& architecture) {
   const json::Value* quantization = fields.object("quantization_config");
@@ -35,14 +18,84 @@ void note_quantised(Fields& fields, Architecture& architecture) {
   architecture.notes.push_back("Parameters are counted as in the unquantised model.");
 }
 
-void count_dense(Fields& fields, const ModelConfig& config, Architecture& architecture) {
-  const DenseDecoder& d = *architecture.dense;
-  const Head head = head_of(config);
-  architecture.parameters = count_parameters(d, head, num_labels_of(fields));
-  if (head == Head::LanguageModel) return;
-  architecture.alternative = count_parameters(d, Head::LanguageModel, 0);
+// A causal run on a config without a language-model head gets one: both readings are given.
+void count_dense(const Task& task, Architecture& architecture) {
+  const DenseDecoder& decoder = *architecture.dense;
+  architecture.parameters = count_parameters(decoder, task);
+  if (task.head == Head::LanguageModel) return;
+  architecture.alternative = count_parameters(decoder, Task{});
   architecture.notes.push_back(
-      "The file describes a model without a language-model head; a causal run adds one.");
+      "The class the config names has no language-model head; a causal run adds one.");
+}
+
+void build_dense(Fields& fields,
+                 const ModelConfig& config,
+                 const data::FamiliesRow& family,
+                 Architecture& architecture) {
+  resolve_dense_decoder(fields, family, architecture);
+  architecture.num_layers = architecture.dense->num_hidden_layers;
+  architecture.vocab_size = architecture.dense->vocab_size;
+  if (has_variant(family, "own_code")) {
+    architecture.assumptions.push_back(
+        "This model_type runs its own code from the hub, which is taken to work as transformers' "
+        "own does.");
+  }
+  if (fields.has("draft_vocab_size")) {
+    architecture.assumptions.push_back(
+        "The config has a draft_vocab_size: it is read as a whole model, not as a draft head.");
+  }
+  count_dense(task_of(config, fields), architecture);
+  architecture.parameters->exact = architecture.assumptions.empty();
+}
+
+void build_counted(Fields& fields,
+                   const ModelConfig& config,
+                   const data::FamiliesRow& family,
+                   Architecture& architecture) {
+  if (architecture.not_modelled.empty()) {
+    architecture.not_modelled =
+        "The step of a model with " + std::string(family.structure) + " is not modelled yet.";
+  }
+  const Count count = count_by_table(config.document, family, task_of(config, fields));
+  architecture.parameters = count.parameters;
+  architecture.num_layers = count.num_layers;
+  architecture.vocab_size = count.vocab_size;
+  if (!count.parameters) {
+    architecture.notes.push_back("The parameters are not counted: " + count.reason + ".");
+  }
+}
+
+// The fields alone decide; a tie flag that is absent leaves two readings.
+void build_unknown(Fields& fields, const ModelConfig& config, Architecture& architecture) {
+  const std::string foreign = foreign_field(config.document);
+  const std::string type =
+      config.model_type.empty() ? "no model_type" : "the unknown model_type " + config.model_type;
+  if (!foreign.empty()) {
+    if (architecture.not_modelled.empty()) {
+      architecture.not_modelled =
+          "The config has " + type + ", and " + foreign + ": its step is not modelled.";
+    }
+    architecture.notes.push_back("The parameters are not counted: the structure is unknown.");
+    return;
+  }
+  architecture.assumptions.push_back("The config has " + type +
+                                     "; its fields are those of a decoder with rotary positions, "
+                                     "rms norms and a gated mlp, and it is read as one.");
+  build_dense(fields, config, unknown_family(), architecture);
+  if (fields.has("tie_word_embeddings")) return;
+  architecture.assumptions.push_back(
+      "tie_word_embeddings is absent: embedding and head are taken as two weights; the alternative "
+      "is one.");
+  DenseDecoder tied = *architecture.dense;
+  tied.tie_word_embeddings = true;
+  architecture.alternative = count_parameters(tied, Task{});
+}
+
+Error too_large() {
+  return {ErrorCode::TooLarge,
+          "",
+          "got sizes that multiply to more parameters than can be counted",
+          "Is a size of the config wrong?"};
 }
 
 }  // namespace
@@ -52,18 +105,20 @@ Result<Architecture> build_architecture(const ModelConfig& config) {
   Fields fields(config.document, "", errors);
   Architecture architecture;
   architecture.model_type = config.model_type;
-  const data::FamiliesRow* family = find_family(config.model_type);
   note_quantised(fields, architecture);
-  if (family && has_variant(*family, "dense_decoder")) {
-    resolve_dense_decoder(fields, *family, architecture);
-    architecture.num_layers = architecture.dense->num_hidden_layers;
-    architecture.vocab_size = architecture.dense->vocab_size;
-    architecture.max_position_embeddings = fields.size("max_position_embeddings").value_or(0);
-    count_dense(fields, config, architecture);
-  } else if (architecture.not_modelled.empty()) {
-    architecture.not_modelled = "The step of this model_type is not modelled yet.";
+  const data::FamiliesRow* family = find_family(config.model_type);
+  if (!family) {
+    build_unknown(fields, config, architecture);
+  } else if (has_variant(*family, "dense_decoder")) {
+    build_dense(fields, config, *family, architecture);
+  } else {
+    build_counted(fields, config, *family, architecture);
   }
+  architecture.max_position_embeddings = fields.size("max_position_embeddings").value_or(0);
   if (!errors.empty()) return errors;
+  if (architecture.parameters && architecture.parameters->total.saturated()) {
+    return too_large();
+  }
   if (!architecture.not_modelled.empty()) architecture.dense.reset();
   return architecture;
 }

@@ -159,7 +159,7 @@ void resolve_dense_decoder(Fields& fields,
   architecture.dense = d;
 }
 
-Parameters count_parameters(const DenseDecoder& d, Head head, std::int64_t num_labels) {
+Parameters count_parameters(const DenseDecoder& d, const Task& task) {
   const Elements one(1);
   const std::int64_t q = d.num_attention_heads * d.head_dim;
   const std::int64_t kv = d.num_key_value_heads * d.head_dim;
@@ -177,8 +177,11 @@ Parameters count_parameters(const DenseDecoder& d, Head head, std::int64_t num_l
   Parameters p;
   p.exact = true;
   p.embedding = one * d.vocab_size * d.hidden_size;
-  if (head == Head::LanguageModel && !d.tie_word_embeddings) p.head = p.embedding;
-  if (head == Head::Classification) p.head = one * num_labels * d.hidden_size;
+  if (task.head == Head::LanguageModel && !d.tie_word_embeddings) p.head = p.embedding;
+  const bool labelled = task.head == Head::Classification || task.head == Head::TokenLabels;
+  if (labelled) p.head = one * task.num_labels * d.hidden_size;                 // [labels, H]
+  if (task.head == Head::TokenLabels) p.head += one * task.num_labels;               // its bias
+  if (task.head == Head::Question) p.head = one * 2 * d.hidden_size + one * 2;  // [2, H]
   p.linear = (projections + mlp) * d.num_hidden_layers;
   p.other = small * d.num_hidden_layers + one * d.hidden_size;  // the last norm [H]
   p.total = p.embedding + p.head + p.linear + p.other;

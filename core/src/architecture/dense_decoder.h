@@ -5,6 +5,7 @@
 
 #include "architecture/families.h"
 #include "architecture/fields.h"
+#include "architecture/task.h"
 #include "peakline/architecture.h"
 
 namespace peakline {
@@ -15,11 +16,6 @@ void resolve_dense_decoder(Fields& fields,
                            const data::FamiliesRow& family,
                            Architecture& architecture);
 
-// What ends the network: decides whether there is a head.
-enum class Head : std::uint8_t { LanguageModel, None, Classification };
-
-[[nodiscard]] Parameters count_parameters(const DenseDecoder& d,
-                                          Head head,
-                                          std::int64_t num_labels);
+[[nodiscard]] Parameters count_parameters(const DenseDecoder& d, const Task& task);
 
 }  // namespace peakline
