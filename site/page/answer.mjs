@@ -107,7 +107,7 @@ export class Answer {
     showSetup(byId('setup-table'), report.setup);
     this.#draw();
     this.#fillTimelineTable();
-    this.#say(`${shortVerdict(report)}. ${report.verdict.sentence}`, shortVerdict(report));
+    this.#say(report.verdict.sentence, shortVerdict(report));
   }
 
   #error({code, where, message, hint}, control) {

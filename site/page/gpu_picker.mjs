@@ -15,6 +15,11 @@ function matches(gpu, words) {
   return words.every((word) => name.includes(squeezed(word)));
 }
 
+// What the driver reports, or, where no source states that, the size on the box.
+function size({total_bytes: reported, marketed_bytes: marketed}) {
+  return reported ? gib(reported, 1) : `${gib(marketed, 0)} on the box`;
+}
+
 export class GpuPicker {
   #input;
   #list;
@@ -86,7 +91,7 @@ export class GpuPicker {
         class: custom ? 'custom' : null,
       },
       h('span', {}, custom ? kCustomLabel : gpu.name),
-      custom ? null : h('span', {class: 'unit'}, gib(gpu.total_bytes, 1)),
+      custom ? null : h('span', {class: 'unit'}, size(gpu)),
     );
   }
 

@@ -1,15 +1,15 @@
 // The answer as plain text, and the ways it leaves the page: clipboard and file, by a press only.
 import {gib} from './format.mjs';
 import {labelOf, phaseName} from './view/categories.mjs';
-import {kAnswers} from './view/verdict.mjs';
 
 export function asText(report, name, link) {
   const {memory, verdict} = report;
-  const lines = [`${kAnswers[verdict.answer] ?? verdict.answer}: ${name}`, verdict.sentence];
+  const lines = [name, verdict.sentence];
   if (memory) {
+    const {low_bytes: low, high_bytes: high} = memory.interval;
     lines.push(
-      `Whole process ${gib(memory.interval.low_bytes)} to ${gib(memory.interval.high_bytes)} (estimate), usable ${gib(verdict.usable_bytes)}`,
-      `Tensors at the peak ${gib(memory.tensor_peak_bytes)}, in ${phaseName(memory.peak_phase)}, at ${memory.peak_op}`,
+      `Whole process (estimate): ${gib(low)} to ${gib(high)} of ${gib(verdict.usable_bytes)} usable`,
+      `Tensors at the peak: ${gib(memory.tensor_peak_bytes)}, in ${phaseName(memory.peak_phase)}, at ${memory.peak_op}`,
     );
     for (const {category, bytes} of memory.at_peak)
       lines.push(`  ${labelOf(category)}: ${gib(bytes)}`);

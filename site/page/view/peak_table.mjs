@@ -1,8 +1,12 @@
 // The bar in numbers: each category with its share, and its largest tensors behind a button.
 import {h} from '../dom.mjs';
-import {bytesSpan, gibNumber, integer, percent} from '../format.mjs';
+import {bytesSpan, gibNumber, integer, percent, share} from '../format.mjs';
 import {code, labelOf, phaseName, swatch} from './categories.mjs';
 
+const kSmallShare = 0.001;
+const kFewestFolded = 3;
+
+let smallShown = false;
 const opened = new Set(); // categories a person has opened; stays through recomputation
 
 function cell(bytes) {
@@ -59,14 +63,37 @@ function categoryRow({category, bytes, tensors}, total) {
   );
 }
 
+// What is too small to matter stands behind one button.
+function foldedRows(entries, rowsOf) {
+  const body = h('tbody', {id: 'small-categories', hidden: !smallShown}, entries.flatMap(rowsOf));
+  const button = h(
+    'button',
+    {
+      type: 'button',
+      class: 'category-name fold',
+      'aria-expanded': String(smallShown),
+      'aria-controls': body.id,
+      onclick: () => {
+        smallShown = !smallShown;
+        body.hidden = !smallShown;
+        button.setAttribute('aria-expanded', String(smallShown));
+      },
+    },
+    h('span', {}, `${entries.length} smaller ones, each below 0.1 %`),
+  );
+  const head = h('tr', {class: 'category'}, h('th', {scope: 'row', colspan: 3}, button));
+  return [h('tbody', {}, head), body];
+}
+
 export function showPeakTable(box, memory) {
   const total = memory.tensor_peak_bytes;
-  const rows = memory.at_peak
-    .filter(({bytes}) => bytes > 0)
-    .flatMap((entry) => [
-      categoryRow(entry, total),
-      ...entry.tensors.map((tensor) => tensorRow(tensor, total, entry.category)),
-    ]);
+  const entries = memory.at_peak.filter(({bytes}) => bytes > 0);
+  const small = entries.filter(({bytes}) => share(bytes, total) < kSmallShare);
+  const folded = small.length >= kFewestFolded ? small : [];
+  const rowsOf = (entry) => [
+    categoryRow(entry, total),
+    ...entry.tensors.map((tensor) => tensorRow(tensor, total, entry.category)),
+  ];
   box.replaceChildren(
     h(
       'table',
@@ -83,7 +110,8 @@ export function showPeakTable(box, memory) {
           h('th', {scope: 'col', class: 'number share'}, '%'),
         ),
       ),
-      h('tbody', {}, rows),
+      h('tbody', {}, entries.filter((entry) => !folded.includes(entry)).flatMap(rowsOf)),
+      folded.length > 0 ? foldedRows(folded, rowsOf) : null,
       h(
         'tfoot',
         {},

@@ -25,6 +25,7 @@ export function showKinds(paragraph, provenance) {
 function valueName(value) {
   return value
     .replace(/^\/?(memory|verdict|setup|model)\//, '')
+    .replace(/^num_/, '')
     .replace(/_bytes$/, '')
     .replaceAll('/', ' \u203a ')
     .replaceAll('_', ' ')

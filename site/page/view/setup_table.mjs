@@ -21,7 +21,7 @@ function shown(value) {
 }
 
 export function showSetup(box, setup) {
-  const {origins = {}, ...rest} = setup;
+  const {origins = null, ...rest} = setup;
   const rows = leaves(rest, '')
     .filter(([key]) => key !== 'schema')
     .map(([key, value]) =>
@@ -30,7 +30,7 @@ export function showSetup(box, setup) {
         {},
         h('th', {scope: 'row'}, h('code', {}, key)),
         h('td', {}, shown(value)),
-        h('td', {class: 'origin'}, kOrigins[origins[key]] ?? origins[key] ?? ''),
+        origins && h('td', {class: 'origin'}, kOrigins[origins[key]] ?? ''),
       ),
     );
   box.replaceChildren(
@@ -46,7 +46,7 @@ export function showSetup(box, setup) {
           {},
           h('th', {scope: 'col'}, 'Setting'),
           h('th', {scope: 'col'}, 'Value'),
-          h('th', {scope: 'col'}, 'From'),
+          origins && h('th', {scope: 'col'}, 'From'),
         ),
       ),
       h('tbody', {}, rows),

@@ -3,7 +3,7 @@ import {h, svg} from '../dom.mjs';
 import {bytesSpan, count, gib, gibNumber, integer} from '../format.mjs';
 import {kindBadge} from './provenance.mjs';
 
-export const kAnswers = {
+const kAnswers = {
   fits: 'Fits',
   too_close: 'Too close to call',
   does_not_fit: 'Does not fit',
@@ -60,20 +60,25 @@ export function showWaiting(box, headline, sentence) {
   );
 }
 
+// "Fits: needs ..." below a headline that says "Fits" becomes "Needs ...".
+function withoutAnswer(sentence, word) {
+  if (!sentence.startsWith(`${word}: `)) return sentence;
+  const rest = sentence.slice(word.length + 2);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 export function showVerdict(box, report) {
   const {answer, sentence, risk} = report.verdict;
   box.dataset.answer = Object.hasOwn(kAnswers, answer) ? answer : 'none';
   const risky =
-    answer === 'fits' && risk !== undefined
-      ? h('span', {class: `risk risk-${risk}`}, `${risk} risk`)
-      : null;
+    answer === 'fits' && risk ? h('span', {class: `risk risk-${risk}`}, `${risk} risk`) : null;
   box.replaceChildren(
     icon(box.dataset.answer),
     h(
       'div',
       {},
       h('h2', {}, kAnswers[answer] ?? answer, ' ', risky),
-      h('p', {class: 'sentence'}, sentence),
+      h('p', {class: 'sentence'}, withoutAnswer(sentence, kAnswers[answer])),
     ),
   );
 }
@@ -132,10 +137,24 @@ function memoryFacts({memory, verdict}) {
       marginNote(verdict.margin_bytes),
     ),
     fact('Tensors', bytesSpan(memory.tensor_peak_bytes), 'alive at the same moment'),
-    fact('Allocated', bytesSpan(memory.allocated_peak_bytes), 'torch.cuda.max_memory_allocated'),
-    memory.reserved_peak_bytes
-      ? fact('Reserved', bytesSpan(memory.reserved_peak_bytes), 'held by the caching allocator')
-      : fact('Reserved', 'not simulated yet', 'held by the caching allocator', {absent: true}),
+    fact('Kept', bytesSpan(memory.static_bytes), 'of these, alive before the first step'),
+    ...allocatorFacts(memory),
+  ];
+}
+
+// Until core simulates the caching allocator, it repeats the tensors for both of its numbers.
+function allocatorFacts({
+  tensor_peak_bytes: tensors,
+  allocated_peak_bytes: allocated,
+  reserved_peak_bytes: reserved,
+}) {
+  if (!reserved || (reserved === tensors && allocated === tensors)) {
+    const note = 'allocated and reserved by PyTorch';
+    return [fact('Allocator', 'not simulated yet', note, {absent: true})];
+  }
+  return [
+    fact('Allocated', bytesSpan(allocated), 'torch.cuda.max_memory_allocated'),
+    fact('Reserved', bytesSpan(reserved), 'held by the caching allocator'),
   ];
 }
 

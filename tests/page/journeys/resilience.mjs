@@ -109,13 +109,11 @@ export function journeys() {
           `${origin.replace('127.0.0.1', 'localhost')}/frame.html?src=${encodeURIComponent(address)}`,
         );
         const frame = page.frameLocator('iframe');
-        await frame
-          .locator('#file')
-          .setInputFiles({
-            name: 'config.json',
-            mimeType: 'application/json',
-            buffer: Buffer.from(kSample),
-          });
+        await frame.locator('#file').setInputFiles({
+          name: 'config.json',
+          mimeType: 'application/json',
+          buffer: Buffer.from(kSample),
+        });
         await frame.locator('#answer-body:not([hidden])').waitFor();
         await frame.locator('#theme').click();
         assert.equal(await frame.locator('html').getAttribute('data-theme'), 'light');

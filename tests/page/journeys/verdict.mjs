@@ -173,6 +173,18 @@ export function journeys() {
       assert.ok((await page.locator('#peak-table tr.tensor:visible').count()) > 0);
     }));
 
+  test('what is too small to matter is folded away, and opens', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      const before = await page.locator('#peak-table tr.category:visible').count();
+      await page.click('#peak-table button.fold');
+      assert.ok((await page.locator('#peak-table tr.category:visible').count()) >= before + 3);
+      await page.fill('#length', '1024');
+      await page.waitForTimeout(300);
+      assert.equal(await page.getAttribute('#peak-table button.fold', 'aria-expanded'), 'true');
+    }));
+
   test('a step that is not modelled is said so, without a guessed peak', () =>
     visit({module: 'fixture'}, async ({page}) => {
       await name(page, 'org/open');
@@ -197,7 +209,7 @@ export function journeys() {
       await verdict(page);
       await page.click('#copy-text');
       await page.waitForFunction(() => document.getElementById('copied').textContent !== '');
-      assert.match(await page.evaluate(() => navigator.clipboard.readText()), /: org\/model\n/);
+      assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^org\/model\n/);
       await page.click('#copy-link');
       await page.waitForFunction(
         () => document.getElementById('copied').textContent === 'Link copied',
