@@ -147,27 +147,28 @@ void SymbolicEngine::fused_loss_chunks(const Tensor& hidden, const Tensor& weigh
                                        bool weight_gradient) {
   const std::int64_t tokens = hidden.size(0);
   const std::int64_t vocabulary = weight.size(0);
-  // mm(out=) bypasses autocast: used only where the operands already have the type it would choose.
+  // mm(out=) bypasses autocast: used only where the operands already have the type it would choose. Then one
+  // buffer of logits serves every chunk.
   const DType compute = autocast_.value_or(hidden.dtype());
-  const bool in_place = hidden.dtype() == weight.dtype() && hidden.dtype() == compute;
-  Tensor storage;
-  if (in_place) storage = fresh("empty.memory_format", Shape{chunk, vocabulary}, hidden.dtype());
+  if (hidden.dtype() == weight.dtype() && hidden.dtype() == compute) {
+    Tensor storage = fresh("empty.memory_format", Shape{chunk, vocabulary}, hidden.dtype());
+    return;
+  }
   for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
     const std::int64_t rows = std::min(chunk, tokens - begin);
-    if (in_place) continue;
     const Shape part{rows, hidden.size(1)};
     Tensor logits;
     {
-      Tensor weight_cast = weight.dtype() == compute ? weight : fresh("_to_copy", weight.sizes(), compute);
+      // The transposed weight is a view, which autocast casts anew every time.
+      Tensor turned = do_transpose(weight, 0, 1);
+      Tensor turned_cast = autocast_input(turned);
       Tensor input_cast = hidden.dtype() == compute ? hidden : fresh("_to_copy", part, compute);
       logits = fresh("mm", Shape{rows, vocabulary}, compute);
     }
-    Tensor product;
     {
-      Tensor weight_cast = weight.dtype() == compute ? weight : fresh("_to_copy", weight.sizes(), compute);
-      product = fresh("mm", part, compute);
+      Tensor weight_cast = autocast_input(weight);
+      Tensor product = fresh("mm", part, compute);
     }
-    product.reset();
     if (weight_gradient) {
       Tensor input_cast = hidden.dtype() == compute ? hidden : fresh("_to_copy", part, compute);
       // A float32 accumulator takes half operands since torch 2.8 (compute capability 8.0 and later).

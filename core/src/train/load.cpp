@@ -180,12 +180,10 @@ class Loader {
     return packed;
   }
 
-  // Rule R011: PEFT keeps the adapters of a 16-bit model in float32 unless told otherwise; those of a packed
-  // model are float32 from birth.
+  // Rule R011: adapters are born in the model's type; PEFT casts 16-bit ones to float32 unless told otherwise.
   DType adapter_dtype() const {
     if (setup_.lora.adapter_dtype) return *setup_.lora.adapter_dtype;
-    if (quantised_ || setup_.lora.autocast_adapter_dtype) return DType::Float32;
-    return setup_.dtype;
+    return setup_.lora.autocast_adapter_dtype ? DType::Float32 : setup_.dtype;
   }
 
   void adapters() {
