@@ -48,7 +48,7 @@ std::string excerpt(std::string_view document, std::string_view place) {
   const std::string numbers(place.substr(at));
   if (std::sscanf(numbers.c_str(), "line %ld, column %ld", &line, &column) != 2) return {};
   std::string_view text = line_of(document, line);
-  if (column < 1 || text.empty()) return {};
+  if (line < 1 || column < 1 || text.empty()) return {};
   // A window of a long line, so that the mark stays in view.
   const long first = std::max(0L, column - kMaxColumns);
   if (first >= static_cast<long>(text.size())) return {};

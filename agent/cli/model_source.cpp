@@ -128,6 +128,11 @@ Result<ModelSource> from_hub(const std::string& argument, const std::string& rev
 
 }  // namespace
 
+bool is_on_hub(const std::string& argument) {
+  if (argument == "-" || argument.starts_with("file://")) return false;
+  return hub::is_address(argument) || (!is_path(argument) && hub::is_id(argument));
+}
+
 Result<ModelSource> read_model(const std::string& argument, const std::string& revision) {
   if (argument.starts_with("file://")) return read_model(argument.substr(7), revision);
   if (argument == "-" || (!hub::is_address(argument) && is_path(argument))) {
@@ -141,7 +146,7 @@ Result<ModelSource> read_model(const std::string& argument, const std::string& r
     std::error_code ignored;
     return fs::is_directory(argument, ignored) ? from_folder(argument) : from_file(argument);
   }
-  if (hub::is_address(argument) || hub::is_id(argument)) return from_hub(argument, revision);
+  if (is_on_hub(argument)) return from_hub(argument, revision);
   return Error{ErrorCode::FileMissing,
                argument,
                "there is no such file or folder, and a hub id has another form",

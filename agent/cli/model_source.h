@@ -12,6 +12,9 @@ struct ModelSource {
   std::string config;  // the text
 };
 
+// True where `argument` names something on the hub and nothing on this machine.
+[[nodiscard]] bool is_on_hub(const std::string& argument);
+
 // `revision` applies to the hub and may be empty.
 [[nodiscard]] Result<ModelSource> read_model(const std::string& argument,
                                              const std::string& revision);

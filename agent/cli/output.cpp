@@ -18,8 +18,8 @@ bool print(std::string_view text) {
   return false;
 }
 
-ExitCode fail(const Errors& errors) {
-  const std::string text = error_text(errors, terminal_of(Stream::Err));
+ExitCode fail(const Errors& errors, std::string_view excerpt) {
+  const std::string text = error_text(errors, terminal_of(Stream::Err)) + std::string(excerpt);
   std::fwrite(text.data(), 1, text.size(), stderr);
   return exit_code_of(errors);
 }

@@ -11,8 +11,8 @@ namespace peakline::cli {
 // False where stdout could not take all of it (a full disk); a reader that went away is no mistake.
 bool print(std::string_view text);
 
-// Says all errors on stderr and returns the exit code they mean.
-ExitCode fail(const Errors& errors);
+// Says all errors on stderr, then `excerpt`, and returns the exit code they mean.
+ExitCode fail(const Errors& errors, std::string_view excerpt = {});
 
 // The same, with the errors as JSON on stdout for a program that reads it.
 ExitCode fail_with_json(const Errors& errors);

@@ -170,16 +170,22 @@ class Writer {
   void phases() {
     if (report_.memory.phases.empty()) return;
     heading("Phases");
+    constexpr std::size_t kSize = 12;
+    constexpr std::string_view kMark = "  the peak";
     std::size_t names = 0;
     for (const PhaseMemory& phase : report_.memory.phases)
       names = std::max(names, phase.name.size());
-    line(terminal_.paint(
-        Tone::Quiet,
-        padded("", names) + right_aligned("peak", 12) + right_aligned("after it", 12)));
+    // A narrow terminal shows the peaks only.
+    const bool shows_end = width() >= kIndent + names + 2 * kSize + kMark.size();
+    const std::string titles = padded("", names) + right_aligned("peak", kSize) +
+                               (shows_end ? right_aligned("after it", kSize) : "");
+    line(terminal_.paint(Tone::Quiet, titles));
     for (const PhaseMemory& phase : report_.memory.phases) {
-      const bool is_peak = phase.tensor_peak == report_.memory.tensor_peak;
-      line(padded(tame(phase.name), names) + right_aligned(format_bytes(phase.tensor_peak), 12) +
-           right_aligned(format_bytes(phase.end), 12) + (is_peak ? "  the peak" : ""));
+      std::string text = padded(tame(phase.name), names);
+      text += right_aligned(format_bytes(phase.tensor_peak), kSize);
+      if (shows_end) text += right_aligned(format_bytes(phase.end), kSize);
+      if (phase.name == report_.memory.peak_phase) text += kMark;
+      line(text);
     }
   }
 

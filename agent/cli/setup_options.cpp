@@ -108,13 +108,10 @@ void SetupOptions::attach_shorthands(CLI::App& app) {
   }
 }
 
-Result<json::Value> SetupOptions::over(json::Value base) const {
-  Errors errors;
-  if (base.as_object() == nullptr) base.data = json::Object{};
+json::Value SetupOptions::over(json::Value base, Errors& errors) const {
   apply_card(base, errors);
   apply_keys(base, errors);
   apply_shorthands(base, errors);
-  if (!errors.empty()) return errors;
   return base;
 }
 

@@ -18,8 +18,9 @@ class SetupOptions {
   // Adds the options; `app` must outlive this object's use.
   void attach(CLI::App& app);
 
-  // What the options say, over `base` (an object, or null for none). All mistakes at once.
-  [[nodiscard]] Result<json::Value> over(json::Value base) const;
+  // What the options say, over `base`, an object. Mistakes are added to `errors` and change
+  // nothing.
+  [[nodiscard]] json::Value over(json::Value base, Errors& errors) const;
 
   // The word given with --gpu; empty without one.
   [[nodiscard]] std::string card_name() const;

@@ -11,13 +11,11 @@ namespace {
 
 constexpr std::size_t kContextLines = 8;
 
-// Walks one timeline by large events. A large storage gets a number: its place among the large allocations
-// of the part compared, which is what identifies it across timelines.
+// Walks one timeline by large events. A large storage gets a number: its place among the large
+// allocations of the part compared, which is what identifies it across timelines.
 class Walker {
  public:
-  explicit Walker(const Timeline& timeline) : timeline_(timeline) {
-    skip_load();
-  }
+  explicit Walker(const Timeline& timeline) : timeline_(timeline) { skip_load(); }
 
   [[nodiscard]] const std::vector<std::int64_t>& initial() const { return initial_; }
 
@@ -53,8 +51,9 @@ class Walker {
     return sorted;
   }
   [[nodiscard]] const TimelineTensor& numbered(std::int64_t number) const {
-    const auto found = std::find_if(numbers_.begin(), numbers_.end(),
-                                    [&](const auto& entry) { return entry.second == number; });
+    const auto found = std::find_if(numbers_.begin(), numbers_.end(), [&](const auto& entry) {
+      return entry.second == number;
+    });
     return timeline_.tensors[static_cast<std::size_t>(found->first)];
   }
   [[nodiscard]] Bytes small() const { return small_; }
@@ -142,18 +141,23 @@ bool same(const TimelineTensor& a, const TimelineTensor& b) {
   return a.bytes == b.bytes && a.dtype == b.dtype && a.shape == b.shape && a.op == b.op;
 }
 
-std::optional<Difference> compare_initial(const Timeline& a, const Timeline& b, const Walker& in_a, const Walker& in_b) {
+std::optional<Difference> compare_initial(const Timeline& a,
+                                          const Timeline& b,
+                                          const Walker& in_a,
+                                          const Walker& in_b) {
   const std::size_t count = std::min(in_a.initial().size(), in_b.initial().size());
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineTensor& first = a.tensors[static_cast<std::size_t>(in_a.initial()[i])];
     const TimelineTensor& second = b.tensors[static_cast<std::size_t>(in_b.initial()[i])];
-    if (first.bytes == second.bytes && first.dtype == second.dtype && first.shape == second.shape) continue;
+    if (first.bytes == second.bytes && first.dtype == second.dtype && first.shape == second.shape)
+      continue;
     return difference(in_a, in_b, "the models differ once loaded\n" + pair_of(first, second));
   }
   if (in_a.initial().size() == in_b.initial().size()) return std::nullopt;
-  return difference(in_a, in_b,
-                    "A holds " + std::to_string(in_a.initial().size()) + " large tensors once loaded, B " +
-                        std::to_string(in_b.initial().size()));
+  return difference(in_a,
+                    in_b,
+                    "A holds " + std::to_string(in_a.initial().size()) +
+                        " large tensors once loaded, B " + std::to_string(in_b.initial().size()));
 }
 
 std::optional<Difference> compare_frees(const Walker& a, const Walker& b) {
@@ -192,19 +196,24 @@ Comparison compare(const Timeline& a, const Timeline& b) {
     result.compared_events += static_cast<std::int64_t>(in_a.sorted_frees().size());
     if (!more_a && !more_b) break;
     if (more_a != more_b) {
-      result.first = difference(in_a, in_b, std::string(more_a ? "only A" : "only B") + " goes on with " +
-                                                describe((more_a ? in_a : in_b).allocated()));
+      result.first = difference(in_a,
+                                in_b,
+                                std::string(more_a ? "only A" : "only B") + " goes on with " +
+                                    describe((more_a ? in_a : in_b).allocated()));
       break;
     }
     if (!same(in_a.allocated(), in_b.allocated())) {
-      result.first = difference(in_a, in_b, "different allocations\n" + pair_of(in_a.allocated(), in_b.allocated()));
+      result.first = difference(
+          in_a, in_b, "different allocations\n" + pair_of(in_a.allocated(), in_b.allocated()));
       break;
     }
     const Bytes apart = in_a.small() - in_b.small();
     if (apart > kSmallSlack || Bytes(0) - apart > kSmallSlack) {
-      result.first = difference(in_a, in_b, "bytes in small tensors differ by more than 1 MiB: A " +
-                                                std::to_string(in_a.small().count()) + ", B " +
-                                                std::to_string(in_b.small().count()));
+      result.first = difference(in_a,
+                                in_b,
+                                "bytes in small tensors differ by more than 1 MiB: A " +
+                                    std::to_string(in_a.small().count()) + ", B " +
+                                    std::to_string(in_b.small().count()));
       break;
     }
     ++result.compared_events;

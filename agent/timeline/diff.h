@@ -15,11 +15,11 @@ inline constexpr Bytes kSmall = Bytes(4096);
 inline constexpr Bytes kSmallSlack = mebibytes(1);
 
 struct Difference {
-  std::string what;        // one sentence: what differs
+  std::string what;  // one sentence: what differs
   std::int64_t event_a = 0;
   std::int64_t event_b = 0;
   std::string phase;
-  std::string context;     // the events before it, one a line
+  std::string context;  // the events before it, one a line
 };
 
 struct Comparison {
@@ -27,9 +27,10 @@ struct Comparison {
   std::int64_t compared_events = 0;  // large allocations and frees that agree
 };
 
-// What is alive when the first batch is made is compared in birth order (how a model is loaded is not
-// compared); from there on allocations above 4 KiB one by one, in order, by size, shape, dtype and operation;
-// frees above 4 KiB as sets between two allocations; bytes of smaller storages within 1 MiB at every event.
+// What is alive when the first batch is made is compared in birth order (how a model is loaded is
+// not compared); from there on allocations above 4 KiB one by one, in order, by size, shape, dtype
+// and operation; frees above 4 KiB as sets between two allocations; bytes of smaller storages
+// within 1 MiB at every event.
 [[nodiscard]] Comparison compare(const Timeline& a, const Timeline& b);
 
 }  // namespace peakline::timeline

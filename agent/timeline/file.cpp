@@ -16,15 +16,19 @@ namespace {
 constexpr std::size_t kMaxTimelineBytes = std::size_t{1} << 30;
 
 Error broken(const std::string& where, const std::string& message) {
-  return {ErrorCode::JsonSyntax, where, message,
-          "a timeline is an object with tensors, events and phases, as `peakline timeline` writes it"};
+  return {
+      ErrorCode::JsonSyntax,
+      where,
+      message,
+      "a timeline is an object with tensors, events and phases, as `peakline timeline` writes it"};
 }
 
 // gzread also reads plain files.
 Result<std::string> read_all(const std::filesystem::path& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) {
-    return Error{ErrorCode::FileMissing, path.string(), "the file cannot be opened", "check the path"};
+    return Error{
+        ErrorCode::FileMissing, path.string(), "the file cannot be opened", "check the path"};
   }
   std::string text;
   std::array<char, 1 << 16> buffer{};
@@ -41,7 +45,8 @@ Result<std::string> read_all(const std::filesystem::path& path) {
 }
 
 bool read_tensor(const nlohmann::json& source, TimelineTensor& tensor) {
-  if (!source.is_object() || !source.contains("bytes") || !source["bytes"].is_number_integer()) return false;
+  if (!source.is_object() || !source.contains("bytes") || !source["bytes"].is_number_integer())
+    return false;
   tensor.bytes = Bytes(source["bytes"].get<std::int64_t>());
   for (const auto& dim : source.value("shape", nlohmann::json::array())) {
     if (!dim.is_number_integer()) return false;
@@ -56,7 +61,8 @@ bool read_tensor(const nlohmann::json& source, TimelineTensor& tensor) {
   tensor.phase = text("phase");
   tensor.module = text("module");
   const auto temporary = source.find("kernel_temporary");
-  tensor.kernel_temporary = temporary != source.end() && temporary->is_boolean() && temporary->get<bool>();
+  tensor.kernel_temporary =
+      temporary != source.end() && temporary->is_boolean() && temporary->get<bool>();
   return true;
 }
 
@@ -77,7 +83,8 @@ void drop_teardown(const nlohmann::json& root, Timeline& timeline) {
 
 Result<Timeline> parse_timeline(std::string_view json) {
   const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
-  if (!root.is_object()) return broken("", "got something that is not a JSON object, expected a timeline");
+  if (!root.is_object())
+    return broken("", "got something that is not a JSON object, expected a timeline");
   for (const char* key : {"tensors", "events", "phases"}) {
     if (!root.contains(key) || !root[key].is_array()) {
       return broken(std::string("/") + key, "got no array, expected one");
@@ -87,7 +94,8 @@ Result<Timeline> parse_timeline(std::string_view json) {
   for (const auto& source : root["tensors"]) {
     TimelineTensor tensor;
     if (!read_tensor(source, tensor)) {
-      return broken("/tensors/" + std::to_string(timeline.tensors.size()), "got no tensor, expected bytes and shape");
+      return broken("/tensors/" + std::to_string(timeline.tensors.size()),
+                    "got no tensor, expected bytes and shape");
     }
     timeline.tensors.push_back(std::move(tensor));
   }
@@ -95,12 +103,14 @@ Result<Timeline> parse_timeline(std::string_view json) {
   for (const auto& event : root["events"]) {
     const std::int64_t value = event.is_number_integer() ? event.get<std::int64_t>() : count;
     if (value >= count || value < -count) {
-      return broken("/events/" + std::to_string(timeline.events.size()), "got an event of a tensor that does not exist");
+      return broken("/events/" + std::to_string(timeline.events.size()),
+                    "got an event of a tensor that does not exist");
     }
     timeline.events.push_back(value);
   }
   for (const auto& mark : root["phases"]) {
-    if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_integer() || !mark[1].is_string()) {
+    if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_integer() ||
+        !mark[1].is_string()) {
       return broken("/phases", "got a phase that is not [event, name]");
     }
     timeline.phases.push_back({mark[0].get<std::int64_t>(), mark[1].get<std::string>()});
@@ -121,7 +131,8 @@ Result<Timeline> read_timeline(const std::filesystem::path& path) {
 
 std::string read_row(const std::filesystem::path& path) {
   const Result<std::string> text = read_all(path);
-  const nlohmann::json root = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  const nlohmann::json root =
+      text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
   return root.is_object() && root.contains("row") ? root["row"].dump() : "null";
 }
 
@@ -149,11 +160,13 @@ Result<bool> write_timeline(const Timeline& timeline, const std::filesystem::pat
   // "T" writes without compression.
   gzFile file = gzopen(path.c_str(), path.extension() == ".gz" ? "wb6" : "wbT");
   const bool opened = file != nullptr;
-  const bool written =
-      opened && gzwrite(file, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size());
+  const bool written = opened && gzwrite(file, text.data(), static_cast<unsigned>(text.size())) ==
+                                     static_cast<int>(text.size());
   const bool closed = opened && gzclose(file) == Z_OK;
   if (written && closed) return true;
-  return Error{ErrorCode::FileUnwritable, path.string(), std::string("the file cannot be written: ") + std::strerror(errno),
+  return Error{ErrorCode::FileUnwritable,
+               path.string(),
+               std::string("the file cannot be written: ") + std::strerror(errno),
                "give a path in a folder that exists and has room"};
 }
 

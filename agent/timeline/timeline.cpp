@@ -30,7 +30,8 @@ Timeline from_events(const Events& events) {
     timeline.tensors.push_back(std::move(tensor));
   }
   timeline.events.assign(events.events.begin(), events.events.end());
-  for (const PhaseMark& mark : events.phases) timeline.phases.push_back({mark.event, std::string(name_of(mark.phase))});
+  for (const PhaseMark& mark : events.phases)
+    timeline.phases.push_back({mark.event, std::string(name_of(mark.phase))});
   return timeline;
 }
 

@@ -1,0 +1,144 @@
+#include "cli/question.h"
+
+#include <utility>
+
+#include "cli/error_text.h"
+#include "cli/file.h"
+#include "peakline/architecture.h"
+#include "peakline/gpu_catalogue.h"
+#include "peakline/model_config.h"
+#include "peakline/train_setup.h"
+
+namespace peakline::cli {
+namespace {
+
+constexpr std::string_view kConfigPlace = "config:";
+
+void append(Errors& errors, const Errors& more) {
+  errors.insert(errors.end(), more.begin(), more.end());
+}
+
+std::string unknown_card_hint(const std::string& name) {
+  const std::string_view near = nearest_gpu(name);
+  const std::string other = "for a card that is not listed give its memory: --vram GiB";
+  return near.empty() ? other : "did you mean \"" + std::string(near) + "\"? Or, " + other;
+}
+
+// Mistakes of a config alone, with the places estimate() would give them.
+Errors config_errors(const std::string& text) {
+  Errors errors;
+  const Result<ModelConfig> config = parse_model_config(text);
+  if (!config) {
+    errors = config.error();
+  } else if (const Result<Architecture> architecture = build_architecture(*config); !architecture) {
+    errors = architecture.error();
+  }
+  for (Error& error : errors) {
+    if (error.where.starts_with(kConfigPlace)) continue;
+    error.where =
+        std::string(kConfigPlace) + (error.where.starts_with('/') ? "" : " ") + error.where;
+  }
+  return errors;
+}
+
+}  // namespace
+
+void Question::attach(CLI::App& app) {
+  app.add_option(
+         "MODEL",
+         model_,
+         "A config.json, a folder that holds one, - for standard input, a hub id (org/name or "
+         "org/name@revision) or any address of the model on the hub.")
+      ->required()
+      ->group("The model");
+  app.add_option("--revision", revision_, "Branch, tag or commit of a hub model; main otherwise.")
+      ->option_text("--revision WORD")
+      ->group("The model");
+  app.add_option("-s,--setup", setup_file_, "A JSON file of settings, as in a report's \"setup\".")
+      ->option_text("-s, --setup FILE")
+      ->group("The model");
+  setup_.attach(app);
+}
+
+// An object, empty where there is no file or a wrong one.
+json::Value Question::setup_file(Errors& errors) const {
+  const json::Value nothing{json::Object{}};
+  if (setup_file_.empty()) return nothing;
+  if (setup_file_ == "-" && model_ == "-") {
+    errors.push_back({ErrorCode::UsageConflict,
+                      "--setup",
+                      "got - for the model as well, expected one reader of standard input",
+                      "give one of them as a file"});
+    return nothing;
+  }
+  const Result<std::string> text = read_file(setup_file_);
+  if (!text) {
+    append(errors, text.error());
+    return nothing;
+  }
+  Result<json::Value> document = json::parse(*text);
+  if (!document) {
+    for (Error& error : document.error()) {
+      error.where = setup_file_ + (error.where.empty() ? "" : ": ") + error.where;
+    }
+    append(errors, document.error());
+    return nothing;
+  }
+  if (document->as_object() == nullptr) {
+    errors.push_back({ErrorCode::JsonNotAnObject,
+                      setup_file_,
+                      "got " + document->describe() + ", expected an object of settings",
+                      "write {\"method\": \"qlora\"}"});
+    return nothing;
+  }
+  return std::move(*document);
+}
+
+Result<Asked> Question::read() {
+  Errors errors;
+  json::Value base = setup_file(errors);
+  Asked asked;
+  asked.setup = json::dump(setup_.over(std::move(base), errors));
+  const Result<TrainSetup> checked = parse_train_setup(asked.setup);
+  if (!checked) append(errors, named(checked.error(), {}));
+  // A hub is not bothered for a question that has no answer.
+  if (!errors.empty() && is_on_hub(model_)) return errors;
+  Result<ModelSource> model = model_ == "-" && setup_file_ == "-" ? Result<ModelSource>(Errors{})
+                                                                  : read_model(model_, revision_);
+  if (!model) {
+    append(errors, model.error());
+    return errors;
+  }
+  if (!errors.empty()) {
+    append(errors, named(config_errors(model->config), *model));
+    return errors;
+  }
+  asked.model = std::move(*model);
+  return asked;
+}
+
+// With a setup file a place may be in the file; without one it can only be an option's.
+std::string Question::place_in_setup(const std::string& pointer) const {
+  const std::string given = setup_.given_option_at(pointer);
+  if (!given.empty()) return given;
+  if (!setup_file_.empty()) return setup_file_ + ": " + pointer;
+  const std::string option = setup_.option_at(pointer);
+  return option.empty() ? pointer : option;
+}
+
+Errors Question::named(Errors errors, const ModelSource& model) {
+  for (Error& error : errors) {
+    if (error.where.starts_with(kConfigPlace)) {
+      if (excerpt_.empty()) excerpt_ = cli::excerpt(model.config, error.where);
+      const std::string rest = error.where.substr(kConfigPlace.size());
+      error.where = model.name + (rest.starts_with('/') ? ": " : ":") + rest;
+    } else if (error.where.starts_with('/')) {
+      error.where = place_in_setup(error.where);
+    }
+    const bool is_card = error.code == ErrorCode::SetupUnknownGpu && error.where == "--gpu";
+    if (is_card) error.hint = unknown_card_hint(setup_.card_name());
+  }
+  return errors;
+}
+
+}  // namespace peakline::cli

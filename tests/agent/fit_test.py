@@ -1,0 +1,271 @@
+"""`peakline fit` as a person meets it: sources, options, refusals, and what a terminal or a pipe is shown."""
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import tempfile
+import time
+import unittest
+
+import program
+from program import environment, run
+
+ANSWERS = {"fits": 0, "does_not_fit": 1, "too_close": 2}
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+# words -> exit code, what stderr must say; CONFIG stands for a good config.json
+REFUSALS = [
+    ([], 64, ["COMMAND"]),
+    (["plan", "x"], 64, ["E0701", "no such command"]),
+    (["fti", "x"], 64, ["E0701", "did you mean peakline fit?"]),
+    (["org/name"], 64, ["E0701", "peakline fit org/name"]),
+    (["fit"], 64, ["E0705", "MODEL"]),
+    (["fit", "CONFIG", "CONFIG"], 64, ["E0704"]),
+    (["fit", "CONFIG", "--max-lenght", "8"], 64, ["E0702", "--max-lenght", "did you mean --max-length?"]),
+    (["fit", "CONFIG", "--learning_rate", "1"], 64, ["E0702", "changes no memory"]),
+    (["fit", "CONFIG", "--batch"], 64, ["E0705", "--batch"]),
+    (["fit", "CONFIG", "--batch", "four"], 64, ["E0703", "--batch", '"four"', "whole number"]),
+    (["fit", "CONFIG", "--batch", "0"], 64, ["E0303", "--batch", "got the number 0"]),
+    (["fit", "CONFIG", "--batch", "1", "--batch", "2"], 64, ["E0704", '"1" and "2"']),
+    (["fit", "CONFIG", "--method", "qlra"], 64, ["E0304", "--method", "qlora"]),
+    (["fit", "CONFIG", "--ckpt=perhaps"], 64, ["E0703", "true or false"]),
+    (["fit", "CONFIG", "--gpu", "RTX 4091"], 64, ["E0306", "--gpu", "RTX 4090", "--vram"]),
+    (["fit", "CONFIG", "--vram", "24GB"], 64, ["E0703", "--vram", "24564MiB"]),
+    (["fit", "CONFIG", "--gpu", "T4", "--vram", "16"], 64, ["E0704"]),
+    (["fit", "CONFIG", "--bf16", "--autocast", "fp16"], 64, ["E0704", "--bf16"]),
+    (["fit", "CONFIG", "--revision", "main"], 64, ["E0704", "--revision"]),
+    (["fit", "CONFIG", "--setup", "missing.json"], 65, ["E0501", "missing.json"]),
+    (["fit", "-", "--setup", "-"], 64, ["E0704", "standard input"]),
+    (["fit", "missing.json"], 65, ["E0501", "missing.json"]),
+    (["fit", "./missing"], 65, ["E0501", "./missing"]),
+    (["fit", "confg.json"], 65, ["E0501", "did you mean config.json?"]),
+    (["fit", "a b"], 65, ["E0501"]),
+    (["fit", "empty"], 65, ["E0501", "no config.json"]),
+    (["fit", "adapter"], 65, ["E0501", "adapter_config.json"]),
+    (["fit", "gguf"], 65, ["E0501", "GGUF"]),
+    (["fit", "model.safetensors"], 65, ["E0502", "weights"]),
+    (["fit", "zero.json"], 65, ["E0102"]),
+    (["fit", "junk.json"], 65, ["junk.json: line 1, column 1"]),
+    (["fit", "list.json"], 65, ["E0107"]),
+    (["fit", "cut.json"], 65, ["E0101", "cut.json: line 2", "| "]),
+    (["fit", "types.json"], 65, ["types.json: /hidden_size", "types.json: /num_hidden_layers"]),
+    (["fit", "/dev/zero"], 65, ["E0105"]),
+    (["serve", "extra"], 64, ["E0704"]),
+]
+
+
+def read_terminal(words, env, columns):
+    """What a terminal of that width receives, and the exit code."""
+    parent, child = pty.openpty()
+    subprocess.run(["stty", "-F", os.ttyname(child), "cols", str(columns), "-opost"], check=True)
+    process = subprocess.Popen([program.PROGRAM, *words], stdout=child, stderr=child, stdin=child, env=env)
+    os.close(child)
+    got = b""
+    while True:
+        ready, _, _ = select.select([parent], [], [], 20)
+        try:
+            chunk = os.read(parent, 65536) if ready else b""
+        except OSError:
+            break
+        if not chunk:
+            break
+        got += chunk
+    os.close(parent)
+    return process.wait(), got.decode()
+
+
+class Fit(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.config = cls.write("config.json", json.dumps(program.CONFIG))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def write(cls, name, content):
+        path = os.path.join(cls.folder.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def fit(self, *words, **kwargs):
+        return run("fit", *words, cwd=self.folder.name, **kwargs)
+
+    def report(self, *words, **kwargs):
+        said = self.fit(*words, "--json", **kwargs)
+        self.assertIn(said.code, (0, 1, 2), said)
+        self.assertEqual(said.err, "")
+        return json.loads(said.out)
+
+    def test_a_file_a_folder_and_standard_input_are_the_same_question(self):
+        expected = self.report("config.json")
+        self.assertEqual(expected["schema"], 1)
+        self.assertEqual(self.report("."), expected)
+        self.assertEqual(self.report(self.folder.name), expected)
+        self.assertEqual(self.report("file://" + self.config), expected)
+        self.assertEqual(self.report("-", stdin=json.dumps(program.CONFIG).encode()), expected)
+
+    def test_the_exit_code_is_the_answer(self):
+        seen = set()
+        for vram in ("0.25", "1", "2", "4", "80"):
+            said = self.fit("config.json", "--vram", vram, "--length", "512", "--json")
+            answer = json.loads(said.out)["verdict"]["answer"]
+            self.assertEqual(said.code, ANSWERS[answer], (vram, answer))
+            seen.add(answer)
+        self.assertLessEqual({"fits", "does_not_fit"}, seen)
+
+    def test_options_file_and_names_of_other_programs_agree(self):
+        setup = self.write("setup.json", json.dumps({
+            "method": "qlora", "per_device_train_batch_size": 2, "max_length": 512, "gradient_checkpointing": True,
+            "autocast": "bf16", "lora": {"r": 8, "target_modules": ["q_proj", "v_proj"]},
+            "gpu": {"name": "RTX 3090"}}))
+        expected = self.report("config.json", "--setup", setup)
+        spellings = [
+            "-m qlora -b 2 -l 512 -c --autocast bf16 -r 8 --targets q_proj,v_proj -g 3090",
+            "--method qlora --batch 2 --length 512 --ckpt --bf16 --rank 8 --lora-target-modules q_proj,v_proj "
+            "--gpu rtx-3090",
+            "--load_in_4bit --per_device_train_batch_size 2 --max_seq_length 512 --gradient_checkpointing True "
+            "--bf16 True --lora_r 8 --target_modules q_proj,v_proj --gpu.name RTX3090",
+        ]
+        for spelling in spellings:
+            with self.subTest(spelling):
+                report = self.report("config.json", *spelling.split())
+                self.assertEqual(report["setup"], expected["setup"])
+                self.assertEqual(report["memory"], expected["memory"])
+
+    def test_an_option_wins_over_the_file(self):
+        setup = self.write("setup.json", '{"max_length": 512, "gpu": {"name": "T4", "used_by_others_bytes": 5}}')
+        report = self.report("config.json", "--setup", setup, "--length", "256", "--gpu", "RTX 3090")
+        self.assertEqual(report["setup"]["max_length"], 256)
+        self.assertEqual(report["setup"]["gpu"]["used_by_others_bytes"], 0)
+
+    def test_two_cards_are_counted(self):
+        said = self.fit("config.json", "--gpu", "RTX 3090x2", "--json")
+        gpu = json.loads(said.out)["setup"]["gpu"]
+        self.assertEqual((gpu["count"], "3090" in gpu["name"]), (2, True))
+
+    def test_refusals(self):
+        self.write("empty/readme.txt", "")
+        self.write("adapter/adapter_config.json", "{}")
+        self.write("gguf/model-q4.gguf", "GGUF")
+        self.write("model.safetensors", b"\0\0\0\0")
+        self.write("zero.json", "")
+        self.write("junk.json", b"\x7fELF\x02\x01\x01\0\0\xff\xfe")
+        self.write("list.json", "[1, 2]")
+        self.write("cut.json", '{"model_type": "llama",\n "hidden_size": 20x')
+        broken = dict(program.CONFIG, hidden_size="wide", num_hidden_layers=-3)
+        self.write("types.json", json.dumps(broken))
+        for words, code, expected in REFUSALS:
+            with self.subTest(words=words):
+                said = run(*(self.config if word == "CONFIG" else word for word in words), cwd=self.folder.name)
+                self.assertEqual(said.code, code, said)
+                text = " ".join((said.err or said.out).split())
+                for word in expected:
+                    self.assertIn(word, text)
+                if words:
+                    self.assertEqual(said.out, "")
+
+    def test_all_mistakes_are_told_at_once(self):
+        self.write("types.json", json.dumps(dict(program.CONFIG, hidden_size="wide", num_hidden_layers=-3)))
+        setup = self.write("setup.json", '{"max_length": "long", "methd": "full"}')
+        said = self.fit("types.json", "--setup", setup, "--batch", "four", "--rank", "0")
+        self.assertEqual(said.code, 65, said)
+        text = " ".join(said.err.split())
+        for place in (f"{setup}: /max_length", f"{setup}: /methd", "--batch", "--rank", "types.json: /hidden_size",
+                      "types.json: /num_hidden_layers"):
+            self.assertIn(place, text)
+
+    def test_errors_can_be_read_by_a_program(self):
+        said = self.fit("config.json", "--json", "--batch", "0")
+        answer = json.loads(said.out)
+        self.assertFalse(answer["ok"])
+        self.assertEqual(answer["errors"][0]["code"], "E0303")
+        self.assertIn("E0303", said.err)
+
+    def test_what_is_not_modelled_is_said_and_is_neither_yes_nor_no(self):
+        self.write("other.json", json.dumps({"model_type": "some_state_space_model", "hidden_size": 64,
+                                             "num_hidden_layers": 2, "vocab_size": 100}))
+        said = self.fit("other.json")
+        self.assertEqual(said.code, 2, said)
+        self.assertIn("not modelled", " ".join(said.out.split()))
+        self.assertNotIn("At the peak", said.out)
+
+    def test_a_pipe_gets_plain_ascii_without_colours(self):
+        said = self.fit("config.json", env=environment(LC_ALL="C.UTF-8", TERM="xterm-256color"))
+        self.assertTrue(said.out.isascii())
+        self.assertNotIn("\x1b", said.out)
+        for words in ("needs", "usable", "margin", "At the peak", "#", "Phases"):
+            self.assertIn(words, said.out)
+
+    def test_a_terminal_gets_blocks_and_colours_unless_it_says_no(self):
+        env = environment(LC_ALL="C.UTF-8", TERM="xterm-256color")
+        _, text = read_terminal(["fit", self.config], env, 80)
+        self.assertIn("\u2588", text)
+        self.assertIn("\x1b[", text)
+        _, text = read_terminal(["fit", self.config], {**env, "NO_COLOR": "1"}, 80)
+        self.assertIn("\u2588", text)
+        self.assertNotIn("\x1b", text)
+        _, text = read_terminal(["fit", self.config], {**env, "LC_ALL": "C"}, 80)
+        self.assertTrue(text.isascii())
+        _, text = read_terminal(["fit", self.config], {**env, "TERM": "dumb"}, 80)
+        self.assertNotIn("\x1b", text)
+
+    def test_no_line_is_wider_than_the_terminal(self):
+        env = environment(LC_ALL="C.UTF-8", TERM="xterm-256color")
+        for words in (["fit", "config.json"], ["fit", "--help"], ["--help"], ["fit", "config.json", "--batch", "0"]):
+            words = [self.config if word == "config.json" else word for word in words]
+            for columns in (40, 60, 80, 132):
+                with self.subTest(words=words, columns=columns):
+                    _, text = read_terminal(words, env, columns)
+                    for line in ESCAPE.sub("", text).splitlines():
+                        # Examples, tables of codes and words that cannot be broken may stand out.
+                        long_word = max(map(len, line.split()), default=0) + 12 > columns
+                        verbatim = re.match(r"  (peakline|-|--|HF_|NO_|[0-9 ]+ )", line)
+                        self.assertTrue(len(line) <= columns or long_word or verbatim, line)
+
+    def test_a_reader_that_stops_is_no_mistake(self):
+        process = subprocess.Popen([program.PROGRAM, "fit", self.config], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment())
+        process.stdout.close()
+        self.assertIn(process.wait(timeout=20), (0, 1, 2))
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
+    def test_a_full_disk_is_said(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([program.PROGRAM, "fit", self.config], stdout=full, stderr=subprocess.PIPE,
+                                  env=environment())
+        self.assertEqual(done.returncode, 70)
+        self.assertIn(b"could not be written", done.stderr)
+
+    def test_help_and_version_are_answers(self):
+        for words in (["--help"], ["-h"], ["help"], ["fit", "--help"], ["fit", "-h"], ["help", "fit"],
+                      ["fit", "--help-all"], ["serve", "--help"], ["--version"], ["fit", "config.json", "--help"]):
+            with self.subTest(words=words):
+                said = run(*words)
+                self.assertEqual((said.code, said.err), (0, ""))
+        self.assertRegex(run("--version").out, r"^peakline \d+\.\d+\.\d+\n$")
+        text = run("fit", "--help").out
+        for words in ("Examples", "Exit codes", "--per-device-train-batch-size", "HF_TOKEN", "qlora"):
+            self.assertIn(words, text)
+
+    def test_a_local_answer_comes_at_once(self):
+        best = 10.0
+        for _ in range(7):
+            start = time.perf_counter()
+            self.fit("config.json")
+            best = min(best, time.perf_counter() - start)
+        # The release build's target is 40 ms; sanitizers and a busy machine get room.
+        self.assertLess(best, 1.0)
+
+
+if __name__ == "__main__":
+    program.take_program()
+    unittest.main()
