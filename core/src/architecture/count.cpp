@@ -139,7 +139,7 @@ class Counter {
     if (!sum) {
       count_.reason = kUnreadable;
     } else if (!elements.known) {
-      count_.reason = "the config has no " + elements.missing;
+      count_.reason = elements.reason;
     } else if (elements.value < 0) {
       count_.reason = kContradictory;
     } else {

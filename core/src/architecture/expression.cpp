@@ -50,6 +50,10 @@ std::int64_t occurrences(const json::Value& value, std::string_view wanted) {
   return found;
 }
 
+Number without(std::string_view field) {
+  return Number::unknown("the config has no " + std::string(field));
+}
+
 class Evaluator {
  public:
   Evaluator(std::string_view text, Scope& scope, bool& malformed)
@@ -164,7 +168,7 @@ class Evaluator {
   }
 
   static Number divided(const Number& a, const Number& b, bool remainder) {
-    if (a.known && b.known && b.value <= 0) return Number::unknown("a positive divisor");
+    if (a.known && b.known && b.value <= 0) return Number::unknown("a size is zero");
     return combine(a, b, [&](auto x, auto y) { return remainder ? x % y : x / y; });
   }
 
@@ -235,11 +239,16 @@ class Evaluator {
         if (static_cast<double>(whole) == *real) return Number::of(whole);
       }
     }
-    return Number::unknown(std::string(name));
+    return without(name);
   }
 
   Number call(std::string_view function) {
     if (function == "sum") return sum();
+    if (function == "refuse") {
+      const std::string_view reason = quoted();
+      expect(")");
+      return Number::unknown(std::string(reason));
+    }
     if (function == "max" || function == "min" || function == "ceil_div" ||
         function == "round_up") {
       Number a = conditional();
@@ -265,7 +274,7 @@ class Evaluator {
       else if (field)
         result.value = occurrences(*field, wanted);
       else
-        result = Number::unknown(std::string(path));
+        result = without(path);
     } else {
       malformed_ = true;
     }
@@ -278,7 +287,7 @@ class Evaluator {
       return Number::of(static_cast<std::int64_t>(field->as_array()->size()));
     if (field && field->as_object())
       return Number::of(static_cast<std::int64_t>(field->as_object()->size()));
-    return Number::unknown(std::string(path));
+    return without(path);
   }
 
   static Number arithmetic(std::string_view function, const Number& a, const Number& b) {
@@ -299,7 +308,7 @@ class Evaluator {
     const std::size_t begin = at_;
     Number total = Number::of(0);
     if (terms.known && terms.value > kMaxTerms)
-      terms = Number::unknown("a number of layers below 4097");
+      terms = Number::unknown("there are more than 4096 layers");
     const std::int64_t count = terms.known ? std::max<std::int64_t>(terms.value, 1) : 1;
     for (std::int64_t i = 0; i < count; ++i) {  // once at least, to find its end
       at_ = begin;

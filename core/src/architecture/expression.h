@@ -9,9 +9,9 @@
 //                                                              occurrences of x in a string
 //   max min ceil_div(a, b) round_up(a, b)
 //   sum(i, n, e)  e added up for i = 0 .. n-1
+//   refuse("why")  unknown, for that reason
 //
-// What is unknown makes everything unknown that needs it, and the name of the missing field is
-// kept.
+// What is unknown makes everything unknown that needs it, and the reason is kept.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,10 @@ namespace peakline {
 struct Number {
   bool known = true;
   std::int64_t value = 0;  // saturates, like Quantity
-  std::string missing;     // the field that was needed, where not known
+  std::string reason;      // why not known: "the config has no hidden_size"
 
   [[nodiscard]] static Number of(std::int64_t value) { return {true, value, ""}; }
-  [[nodiscard]] static Number unknown(std::string missing) {
-    return {false, 0, std::move(missing)};
-  }
+  [[nodiscard]] static Number unknown(std::string reason) { return {false, 0, std::move(reason)}; }
 };
 
 class Scope {
