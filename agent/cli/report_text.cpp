@@ -16,6 +16,8 @@ constexpr std::size_t kIndent = 2;
 constexpr std::size_t kMaxTensorLines = 8;
 constexpr std::size_t kMinBarColumns = 8;
 constexpr std::size_t kMaxBarColumns = 32;
+constexpr std::size_t kSizeColumns = 12;  // "1023.9 MiB" and a gap
+constexpr std::size_t kPercentColumns = 7;
 
 class Writer {
  public:
@@ -70,9 +72,7 @@ class Writer {
   void facts(const std::string& model) {
     fact("model", model_words(report_, model));
     fact("setup", setup_words(report_.setup));
-    const GpuSetup& gpu = report_.setup.gpu;
-    const std::string cards =
-        gpu.count > 1 ? std::to_string(gpu.count) + " x " + gpu.name : gpu.name;
+    const std::string cards = card_words(report_.setup.gpu);
     if (!report_.has_memory) {
       fact("card", cards + ", " + format_bytes(report_.verdict.usable) + " usable");
       return;
@@ -103,22 +103,48 @@ class Writer {
     const Memory& memory = report_.memory;
     heading("At the peak: " + format_bytes(memory.tensor_peak) + " of tensors, in phase " +
             tame(memory.peak_phase) + ", reached by " + tame(memory.peak_op));
+    const std::vector<Share> shares = shares_at_peak();
     std::size_t names = 0;
-    for (const PeakCategory& row : memory.at_peak)
-      names = std::max(names, label_of(row.category).size());
-    constexpr std::size_t kNumberColumns = 18;  // "1023.99 GiB  100 %"
-    const std::size_t taken = kIndent + names + 2 + kNumberColumns + 2;
+    for (const Share& share : shares) names = std::max(names, share.label.size());
+    const std::size_t taken = kIndent + names + kSizeColumns + kPercentColumns + 2;
     const std::size_t columns =
         width() > taken + kMinBarColumns ? std::min(width() - taken, kMaxBarColumns) : 0;
-    const Bytes largest = memory.at_peak.empty() ? Bytes(0) : memory.at_peak.front().bytes;
-    for (const PeakCategory& row : memory.at_peak) {
-      std::string text = padded(label_of(row.category), names) +
-                         right_aligned(format_bytes(row.bytes), 12) +
-                         right_aligned(percent(row.bytes, memory.tensor_peak), 7);
-      if (columns > 0)
-        text += "  " + terminal_.paint(tone(), bar(row.bytes, largest, columns, terminal_.unicode));
+    for (const Share& share : shares) {
+      std::string text = padded(share.label, names) +
+                         right_aligned(format_bytes(share.bytes), kSizeColumns) +
+                         right_aligned(percent(share.bytes, memory.tensor_peak), kPercentColumns);
+      if (columns > 0) {
+        text +=
+            "  " + terminal_.paint(
+                       tone(), bar(share.bytes, shares.front().bytes, columns, terminal_.unicode));
+      }
       line(text);
     }
+  }
+
+  struct Share {
+    std::string label;
+    Bytes bytes;
+  };
+
+  // Largest first; what is less than a percent stands together in the last row.
+  [[nodiscard]] std::vector<Share> shares_at_peak() const {
+    std::vector<Share> shares;
+    Share rest;
+    int num_small = 0;
+    for (const PeakCategory& row : report_.memory.at_peak) {
+      const bool is_small = row.bytes * 100 < report_.memory.tensor_peak && !shares.empty();
+      if (is_small) {
+        ++num_small;
+        rest.label =
+            num_small == 1 ? label_of(row.category) : std::to_string(num_small) + " smaller kinds";
+        rest.bytes += row.bytes;
+      } else {
+        shares.push_back({label_of(row.category), row.bytes});
+      }
+    }
+    if (num_small > 0) shares.push_back(std::move(rest));
+    return shares;
   }
 
   static std::string label_of(Category category) {
@@ -135,34 +161,41 @@ class Writer {
     return text + "] " + std::string(peakline::name_of(tensor.dtype));
   }
 
-  [[nodiscard]] std::vector<const PeakTensor*> tensors_by_size() const {
-    std::vector<const PeakTensor*> tensors;
+  struct Tensor {
+    const PeakTensor* tensor = nullptr;
+    Category category = Category::Activations;
+  };
+
+  [[nodiscard]] std::vector<Tensor> tensors_by_size() const {
+    std::vector<Tensor> tensors;
     for (const PeakCategory& row : report_.memory.at_peak) {
-      for (const PeakTensor& tensor : row.tensors) tensors.push_back(&tensor);
+      for (const PeakTensor& tensor : row.tensors) tensors.push_back({&tensor, row.category});
     }
-    std::stable_sort(tensors.begin(), tensors.end(), [](const PeakTensor* a, const PeakTensor* b) {
-      return a->bytes > b->bytes;
+    std::stable_sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
+      return a.tensor->bytes > b.tensor->bytes;
     });
     if (tensors.size() > kMaxTensorLines) tensors.resize(kMaxTensorLines);
     return tensors;
   }
 
   void largest_tensors() {
-    const std::vector<const PeakTensor*> tensors = tensors_by_size();
+    const std::vector<Tensor> tensors = tensors_by_size();
     if (tensors.empty()) return;
     heading("The largest tensors then");
-    for (const PeakTensor* tensor : tensors) {
-      const std::string rule = tensor->rule.empty() ? "" : "  " + tensor->rule;
-      const std::string shape = shape_of(*tensor) + rule;
-      const std::string left = right_aligned(format_bytes(tensor->bytes), 10) + "  ";
+    for (const auto& [tensor, category] : tensors) {
+      const std::string left = right_aligned(format_bytes(tensor->bytes), kSizeColumns - 2) + "  ";
       const std::string name = tame(tensor->name);
+      std::string detail = shape_of(*tensor) + ", " + label_of(category);
+      if (!tensor->rule.empty()) detail += ", " + tensor->rule;
       const std::size_t used =
-          kIndent + columns_of(left) + columns_of(name) + 2 + columns_of(shape);
+          kIndent + columns_of(left) + columns_of(name) + 2 + columns_of(detail);
       if (used <= width()) {
-        line(left + name + "  " + terminal_.paint(Tone::Quiet, shape));
+        line(left + name + "  " + terminal_.paint(Tone::Quiet, detail));
       } else {
         line(left + shortened(name, width() - kIndent - columns_of(left)));
-        line(std::string(columns_of(left), ' ') + terminal_.paint(Tone::Quiet, shape));
+        const std::size_t column = kIndent + columns_of(left);
+        line(std::string(columns_of(left), ' ') +
+             terminal_.paint(Tone::Quiet, wrapped(detail, terminal_.width, column, column)));
       }
     }
   }
@@ -170,38 +203,49 @@ class Writer {
   void phases() {
     if (report_.memory.phases.empty()) return;
     heading("Phases");
-    constexpr std::size_t kSize = 12;
     constexpr std::string_view kMark = "  the peak";
     std::size_t names = 0;
     for (const PhaseMemory& phase : report_.memory.phases)
       names = std::max(names, phase.name.size());
     // A narrow terminal shows the peaks only.
-    const bool shows_end = width() >= kIndent + names + 2 * kSize + kMark.size();
-    const std::string titles = padded("", names) + right_aligned("peak", kSize) +
-                               (shows_end ? right_aligned("after it", kSize) : "");
+    const bool shows_end = width() >= kIndent + names + 2 * kSizeColumns + kMark.size();
+    const std::string titles = padded("", names) + right_aligned("peak", kSizeColumns) +
+                               (shows_end ? right_aligned("after it", kSizeColumns) : "");
     line(terminal_.paint(Tone::Quiet, titles));
     for (const PhaseMemory& phase : report_.memory.phases) {
       std::string text = padded(tame(phase.name), names);
-      text += right_aligned(format_bytes(phase.tensor_peak), kSize);
-      if (shows_end) text += right_aligned(format_bytes(phase.end), kSize);
-      if (phase.name == report_.memory.peak_phase) text += kMark;
+      text += right_aligned(format_bytes(phase.tensor_peak), kSizeColumns);
+      if (shows_end) text += right_aligned(format_bytes(phase.end), kSizeColumns);
+      if (is_or_holds(phase.name, report_.memory.peak_phase)) text += kMark;
       line(text);
     }
+  }
+
+  // "backward" holds "backward:loss".
+  static bool is_or_holds(std::string_view phase, std::string_view detail) {
+    return detail == phase ||
+           (detail.starts_with(phase) && detail.substr(phase.size()).starts_with(':'));
   }
 
   void item(std::string_view text) {
     line("- " + wrapped(tame(text), terminal_.width, kIndent + 2, kIndent + 2));
   }
 
+  // "/memory/context_bytes" speaks of the "context"; the model as a whole needs no name.
+  static std::string subject_of(const std::string& value) {
+    std::string name = value.substr(value.rfind('/') + 1);
+    constexpr std::string_view kUnit = "_bytes";
+    if (name.ends_with(kUnit)) name.resize(name.size() - kUnit.size());
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name.empty() || name == "model" ? "" : name + ": ";
+  }
+
   void assumed() {
-    std::vector<std::string> sentences;
-    for (const Provenance& row : report_.provenance) {
-      if (row.kind == "exact") continue;
-      sentences.push_back(row.sentence + " (" + row.kind + ")");
-    }
-    if (sentences.empty()) return;
+    if (report_.provenance.empty()) return;
     heading("What this rests on");
-    for (const std::string& sentence : sentences) item(sentence);
+    for (const Provenance& row : report_.provenance) {
+      item(subject_of(row.value) + row.sentence + " (" + row.kind + ")");
+    }
   }
 
   void notes() {

@@ -37,9 +37,15 @@ std::string model_words(const Report& report, const std::string& name) {
   }
   if (report.num_parameters > Elements(0)) {
     append(words, count_words(report.num_parameters) + " parameters");
-    append(words, count_words(report.num_trainable_parameters) + " trained");
+    const bool counted = report.num_trainable_parameters > Elements(0);
+    if (counted) append(words, count_words(report.num_trainable_parameters) + " trained");
   }
   return name + (words.empty() ? "" : ": ") + words;
+}
+
+std::string card_words(const GpuSetup& gpu) {
+  const std::string name = gpu.name == "custom" ? "this card" : gpu.name;
+  return gpu.count > 1 ? std::to_string(gpu.count) + " x " + name : name;
 }
 
 std::string setup_words(const TrainSetup& setup) {

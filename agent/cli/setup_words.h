@@ -13,6 +13,9 @@ namespace peakline::cli {
 // "model/config.json: llama, 22 layers, 1.10 billion parameters, 12.6 million trained".
 [[nodiscard]] std::string model_words(const Report& report, const std::string& name);
 
+// "2 x RTX 4090".
+[[nodiscard]] std::string card_words(const GpuSetup& gpu);
+
 // "qlora, batch 1, length 1024, checkpointing, adamw_torch_fused".
 [[nodiscard]] std::string setup_words(const TrainSetup& setup);
 
