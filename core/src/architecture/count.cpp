@@ -32,9 +32,13 @@ json::Value with_class_defaults(const json::Value& document, const data::Familie
   return merged;
 }
 
-Count count_dense(const json::Value& document, const data::FamiliesRow& family, const Task& task) {
+Count count_dense(const json::Value& document,
+                  const data::FamiliesRow& family,
+                  const Task& task,
+                  Place place) {
   Errors errors;
-  const json::Value merged = with_class_defaults(document, family);
+  const json::Value merged =
+      place == Place::Nested ? with_class_defaults(document, family) : document;
   Fields fields(merged, "", errors);
   Architecture architecture;
   resolve_dense_decoder(fields, family, architecture);
@@ -60,6 +64,10 @@ class Counter {
     define_usual_names();
     define_task();
     for (const std::string_view line : family_.let) define(line);
+    if (!counts_head()) {
+      count_.reason = "no rule counts the head of this class yet";
+      return std::move(count_);
+    }
     Parameters parameters;
     parameters.exact = true;
     for (const std::string_view line : family_.weights) {
@@ -81,6 +89,34 @@ class Counter {
   }
 
  private:
+  // A head other than a language model's needs a line of its own.
+  [[nodiscard]] bool counts_head() const {
+    if (task_.head == Head::LanguageModel || task_.head == Head::None) return true;
+    const std::string_view name = name_of(task_.head);
+    for (const std::string_view line : family_.weights) {
+      if (line.find(std::string(name) + " ") != std::string_view::npos) return true;
+    }
+    return false;
+  }
+
+  static std::string_view name_of(Head head) {
+    switch (head) {
+      case Head::LanguageModel:
+        return "lm";
+      case Head::MaskedLanguageModel:
+        return "mlm";
+      case Head::Classification:
+        return "cls";
+      case Head::Question:
+        return "qa";
+      case Head::TokenLabels:
+        return "tok";
+      case Head::None:
+        return "body";
+    }
+    return "";
+  }
+
   Number value_of(std::string_view expression) {
     bool malformed = false;
     Number result = evaluate(expression, scope_, malformed);
@@ -115,18 +151,20 @@ class Counter {
   }
 
   void define_task() {
-    const auto is = [&](Head head) { return Number::of(task_.head == head ? 1 : 0); };
-    scope_.define("lm", is(Head::LanguageModel));
-    scope_.define("mlm", is(Head::MaskedLanguageModel));
-    scope_.define("cls", is(Head::Classification));
-    scope_.define("qa", is(Head::Question));
-    scope_.define("tok", is(Head::TokenLabels));
-    scope_.define("body", is(Head::None));
+    for (const Head head : {Head::LanguageModel,
+                            Head::MaskedLanguageModel,
+                            Head::Classification,
+                            Head::Question,
+                            Head::TokenLabels,
+                            Head::None}) {
+      scope_.define(std::string(name_of(head)), Number::of(task_.head == head ? 1 : 0));
+    }
     scope_.define("labels", Number::of(task_.num_labels));
     const bool by_default = has_variant(family_, "tied_by_default");
     const json::Value* flag = document_.find("tie_word_embeddings");
     const bool by_config = flag && flag->as_bool() ? *flag->as_bool() : by_default;
-    scope_.define("tied", Number::of(task_.tied.value_or(by_config) ? 1 : 0));
+    const bool tied = !has_variant(family_, "never_tied") && task_.tied.value_or(by_config);
+    scope_.define("tied", Number::of(tied ? 1 : 0));
   }
 
   void add(std::string_view line, Parameters& parameters) {
@@ -199,17 +237,19 @@ class Counter {
     const Number has_head = value_of(rest);
     task.head = has_head.known && has_head.value != 0 ? Head::LanguageModel : Head::None;
     task.tied = tied_inside(*document);
-    add_inner(count_by_table(*document, *family, task), paths, parameters);
+    const Place place = is_self ? Place::Whole : Place::Nested;
+    add_inner(count_by_table(*document, *family, task, place), paths, parameters);
   }
 
-  // The outer flag rules; where the outer config has none, the inner one's, then the family's
-  // default.
+  // The outer flag rules, then an outer default that ties, then the inner flag and its default.
   std::optional<bool> tied_inside(const json::Value& document) {
     const json::Value* inner = document.find("tie_word_embeddings");
-    const bool outer_is_silent = !document_.find("tie_word_embeddings");
-    if (outer_is_silent && inner && inner->as_bool()) return *inner->as_bool();
-    if (outer_is_silent && !has_variant(family_, "tied_by_default")) return std::nullopt;
-    return scope_.variable("tied")->value != 0;
+    const bool outer_rules = document_.find("tie_word_embeddings") ||
+                             has_variant(family_, "tied_by_default") ||
+                             has_variant(family_, "never_tied");
+    if (outer_rules || &document == &document_) return scope_.variable("tied")->value != 0;
+    if (inner && inner->as_bool()) return *inner->as_bool();
+    return std::nullopt;
   }
 
   void add_inner(const Count& inner, std::string_view paths, Parameters& parameters) {
@@ -234,8 +274,9 @@ class Counter {
 
 Count count_by_table(const json::Value& document,
                      const data::FamiliesRow& family,
-                     const Task& task) {
-  if (has_variant(family, "dense_decoder")) return count_dense(document, family, task);
+                     const Task& task,
+                     Place place) {
+  if (has_variant(family, "dense_decoder")) return count_dense(document, family, task, place);
   return Counter(document, family, task).run();
 }
 

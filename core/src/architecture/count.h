@@ -29,8 +29,12 @@ struct Count {
   std::int64_t vocab_size = 0;
 };
 
+// A nested config may leave out what its config class supplies; a whole one names its sizes.
+enum class Place : std::uint8_t { Whole, Nested };
+
 [[nodiscard]] Count count_by_table(const json::Value& document,
                                    const data::FamiliesRow& family,
-                                   const Task& task);
+                                   const Task& task,
+                                   Place place = Place::Whole);
 
 }  // namespace peakline

@@ -42,10 +42,14 @@ void resolve_sizes(Fields& fields, const data::FamiliesRow& family, DenseDecoder
 
 void check_sizes(Fields& fields, const DenseDecoder& d) {
   if (d.num_attention_heads % d.num_key_value_heads != 0) {
-    fields.inconsistent("num_key_value_heads",
-                        "got " + std::to_string(d.num_key_value_heads) +
-                            ", expected a divisor of num_attention_heads " +
-                            std::to_string(d.num_attention_heads));
+    const std::string heads = std::to_string(d.num_key_value_heads);
+    fields.inconsistent(
+        "num_key_value_heads",
+        "got " + heads + ", expected a divisor of num_attention_heads " +
+            std::to_string(d.num_attention_heads),
+        fields.is_absent("num_key_value_heads")
+            ? "The key is absent, and " + heads + " is what transformers takes then: add it."
+            : "");
   }
   if (!fields.has("head_dim") && d.hidden_size % d.num_attention_heads != 0) {
     fields.inconsistent("hidden_size",
@@ -180,7 +184,7 @@ Parameters count_parameters(const DenseDecoder& d, const Task& task) {
   if (task.head == Head::LanguageModel && !d.tie_word_embeddings) p.head = p.embedding;
   const bool labelled = task.head == Head::Classification || task.head == Head::TokenLabels;
   if (labelled) p.head = one * task.num_labels * d.hidden_size;                 // [labels, H]
-  if (task.head == Head::TokenLabels) p.head += one * task.num_labels;               // its bias
+  if (task.head == Head::TokenLabels) p.head += one * task.num_labels;          // its bias
   if (task.head == Head::Question) p.head = one * 2 * d.hidden_size + one * 2;  // [2, H]
   p.linear = (projections + mlp) * d.num_hidden_layers;
   p.other = small * d.num_hidden_layers + one * d.hidden_size;  // the last norm [H]

@@ -1,0 +1,281 @@
+#include "peakline/architecture.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "architecture/count.h"
+#include "architecture/families.h"
+
+namespace peakline {
+namespace {
+
+// A decoder of 22 layers with grouped heads; `more` replaces or adds members.
+std::string decoder(std::string_view model_type, std::string_view more = "") {
+  return "{\"model_type\": \"" + std::string(model_type) +
+         "\", \"vocab_size\": 32000, \"hidden_size\": 2048, \"intermediate_size\": 5632, "
+         "\"num_hidden_layers\": 22, \"num_attention_heads\": 32" +
+         (more.empty() ? "" : ", " + std::string(more)) + "}";
+}
+
+Architecture built(const std::string& text) {
+  const Result<ModelConfig> config = parse_model_config(text);
+  REQUIRE(config.has_value());
+  Result<Architecture> architecture = build_architecture(*config);
+  if (!architecture)
+    FAIL(architecture.error().front().where + " " + architecture.error().front().message);
+  return *architecture;
+}
+
+DenseDecoder dense(const std::string& text) {
+  const Architecture architecture = built(text);
+  INFO(architecture.not_modelled);
+  REQUIRE(architecture.dense.has_value());
+  return *architecture.dense;
+}
+
+TEST_CASE("a decoder is read from its fields", "[architecture]") {
+  const Architecture a =
+      built(decoder("llama", R"("num_key_value_heads": 4, "max_position_embeddings": 2048)"));
+  REQUIRE(a.dense);
+  CHECK(a.not_modelled.empty());
+  CHECK(a.num_layers == 22);
+  CHECK(a.vocab_size == 32000);
+  CHECK(a.max_position_embeddings == 2048);
+  CHECK(a.dense->head_dim == 64);
+  CHECK(a.dense->num_key_value_heads == 4);
+  CHECK(a.dense->hidden_act == HiddenAct::Silu);
+  CHECK_FALSE(a.dense->tie_word_embeddings);
+  CHECK_FALSE(a.dense->sliding_window);
+  CHECK(a.parameters->total == Elements(1100048384));  // TinyLlama
+  CHECK(a.parameters->exact);
+  CHECK(a.parameters->embedding == Elements(65536000));
+  CHECK(a.parameters->head == Elements(65536000));
+  CHECK_FALSE(a.alternative);
+}
+
+TEST_CASE("absent and null key heads differ where the config class has a default",
+          "[architecture]") {
+  CHECK(dense(decoder("llama")).num_key_value_heads == 32);
+  CHECK(dense(decoder("mistral")).num_key_value_heads == 8);
+  CHECK(dense(decoder("mistral", R"("num_key_value_heads": null)")).num_key_value_heads == 32);
+  CHECK(dense(decoder("qwen3")).head_dim == 128);
+  CHECK(dense(decoder("qwen3", R"("head_dim": 96)")).head_dim == 96);
+}
+
+TEST_CASE("biases and norms come with the family or with a field", "[architecture]") {
+  CHECK(dense(decoder("qwen2")).qkv_bias);
+  CHECK_FALSE(dense(decoder("qwen2")).o_bias);
+  CHECK_FALSE(dense(decoder("llama")).qkv_bias);
+  const DenseDecoder biased =
+      dense(decoder("llama", R"("attention_bias": true, "mlp_bias": true)"));
+  CHECK(biased.qkv_bias);
+  CHECK(biased.o_bias);
+  CHECK(biased.mlp_bias);
+  CHECK(dense(decoder("internlm", R"("bias": true)")).o_bias);
+  CHECK_FALSE(dense(decoder("internlm", R"("bias": false)")).o_bias);
+  CHECK(dense(decoder("qwen3")).qk_norm);
+  CHECK_FALSE(dense(decoder("qwen2")).qk_norm);
+}
+
+TEST_CASE("a sliding window counts only where layers use it", "[architecture]") {
+  SECTION("everywhere") {
+    const DenseDecoder d = dense(decoder("mistral", R"("sliding_window": 1024)"));
+    CHECK(d.sliding_window == 1024);
+    CHECK(d.num_sliding_layers == 22);
+    CHECK(dense(decoder("mistral")).sliding_window == 4096);
+    CHECK_FALSE(dense(decoder("mistral", R"("sliding_window": null)")).sliding_window);
+  }
+  SECTION("nowhere, unless it is switched on, and then in the last layers") {
+    CHECK_FALSE(dense(decoder("qwen2", R"("sliding_window": 1024)")).sliding_window);
+    CHECK_FALSE(dense(decoder("qwen2", R"("sliding_window": 1024, "use_sliding_window": false)"))
+                    .sliding_window);
+    const DenseDecoder d = dense(decoder(
+        "qwen2", R"("sliding_window": 1024, "use_sliding_window": true, "max_window_layers": 20)"));
+    CHECK(d.sliding_window == 1024);
+    CHECK(d.num_sliding_layers == 2);
+    CHECK_FALSE(d.sliding_layers_first);
+    CHECK_FALSE(
+        dense(
+            decoder("qwen2",
+                    R"("sliding_window": 9, "use_sliding_window": true, "max_window_layers": 22)"))
+            .sliding_window);
+  }
+  SECTION("never in a family without it") {
+    CHECK_FALSE(dense(decoder("llama", R"("sliding_window": 1024)")).sliding_window);
+  }
+  SECTION("layer types in alternation are not modelled") {
+    const Architecture a = built(decoder("ministral", R"("sliding_window": 1024, "layer_types":
+        ["sliding_attention", "full_attention", "sliding_attention"])"));
+    CHECK_FALSE(a.dense);
+    CHECK(a.not_modelled.find("alternation") != std::string::npos);
+    CHECK(a.parameters);
+  }
+}
+
+TEST_CASE("a rotation that depends on the length is told", "[architecture]") {
+  CHECK_FALSE(dense(decoder("llama", R"("rope_scaling": {"rope_type": "llama3"})"))
+                  .rotary_float32_position_scaling);
+  CHECK(dense(decoder("llama", R"("rope_scaling": {"type": "dynamic"})"))
+            .rotary_float32_position_scaling);
+  CHECK(dense(decoder("llama", R"("rope_parameters": {"rope_type": "longrope"})"))
+            .rotary_float32_position_scaling);
+}
+
+TEST_CASE("what the step does not know is named, and still counted", "[architecture]") {
+  SECTION("an activation of several kernels") {
+    const Architecture a = built(decoder("llama", R"("hidden_act": "gelu_new")"));
+    CHECK_FALSE(a.dense);
+    CHECK(a.not_modelled.find("gelu_new") != std::string::npos);
+    CHECK(a.parameters->total > Elements(0));
+  }
+  SECTION("dropout on attention weights") {
+    CHECK_FALSE(built(decoder("llama", R"("attention_dropout": 0.1)")).dense);
+    CHECK(built(decoder("llama", R"("attention_dropout": 0)")).dense);
+  }
+  SECTION("a quantised base") {
+    const Architecture a =
+        built(decoder("llama", R"("quantization_config": {"quant_method": "gptq", "bits": 4})"));
+    CHECK_FALSE(a.dense);
+    CHECK(a.not_modelled.find("gptq") != std::string::npos);
+    CHECK(a.parameters->total == built(decoder("llama")).parameters->total);
+  }
+  SECTION("another structure") {
+    const Architecture a =
+        built(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
+        "n_positions": 1024, "vocab_size": 50257})");
+    CHECK_FALSE(a.dense);
+    CHECK(a.not_modelled.find("learned positions") != std::string::npos);
+    CHECK(a.parameters->total == Elements(124439808));
+    CHECK(a.num_layers == 12);
+    CHECK(a.vocab_size == 50257);
+  }
+}
+
+TEST_CASE("a class without a language-model head has two readings", "[architecture]") {
+  const Elements whole = built(decoder("llama")).parameters->total;
+  SECTION("no head") {
+    const Architecture a = built(decoder("llama", R"("architectures": ["LlamaModel"])"));
+    CHECK(a.parameters->total == whole - Elements(65536000));
+    CHECK(a.alternative->total == whole);
+    CHECK(a.notes.size() == 1);
+  }
+  SECTION("a classification head of as many rows as labels") {
+    const Architecture a = built(decoder(
+        "llama", R"("architectures": ["LlamaForSequenceClassification"], "id2label": {"0": "x"})"));
+    CHECK(a.parameters->total == whole - Elements(65536000) + Elements(2048));
+  }
+}
+
+TEST_CASE("an unknown model_type is built from its fields", "[architecture]") {
+  SECTION("where they say everything but the tie flag, both readings are given") {
+    const Architecture a = built(decoder("newcomer", R"("rms_norm_eps": 1e-6)"));
+    REQUIRE(a.dense);
+    CHECK_FALSE(a.parameters->exact);
+    CHECK(a.assumptions.size() == 2);
+    REQUIRE(a.alternative);
+    CHECK(a.parameters->total - a.alternative->total == Elements(65536000));
+  }
+  SECTION("with the tie flag there is one") {
+    const Architecture a =
+        built(decoder("newcomer", R"("rms_norm_eps": 1e-6, "tie_word_embeddings": true)"));
+    CHECK_FALSE(a.alternative);
+    CHECK(a.dense->tie_word_embeddings);
+    CHECK(a.assumptions.size() == 1);
+  }
+  SECTION("without a model_type too") {
+    const Architecture a =
+        built(R"({"vocab_size": 32000, "hidden_size": 2048, "intermediate_size": 5632,
+        "num_hidden_layers": 22, "num_attention_heads": 32, "rms_norm_eps": 1e-6})");
+    CHECK(a.dense);
+  }
+  SECTION("a field that may mean more refuses, and is named") {
+    const Architecture a = built(decoder("newcomer", R"("rms_norm_eps": 1e-6, "num_experts": 8)"));
+    CHECK_FALSE(a.dense);
+    CHECK_FALSE(a.parameters);
+    CHECK(a.not_modelled.find("num_experts") != std::string::npos);
+    CHECK(a.notes.size() == 1);
+  }
+  SECTION("a missing size refuses, and is named") {
+    const Architecture a = built(R"({"model_type": "newcomer", "d_model": 512})");
+    CHECK_FALSE(a.dense);
+    CHECK(a.not_modelled.find("vocab_size") != std::string::npos);
+  }
+}
+
+TEST_CASE("sizes too large to count are an error, not a small number", "[architecture]") {
+  const Result<ModelConfig> config = parse_model_config(
+      R"({"model_type": "llama", "vocab_size": 2147483647, "hidden_size": 2147483647,
+          "intermediate_size": 2147483647, "num_hidden_layers": 2147483647, "num_attention_heads": 1,
+          "head_dim": 2147483646})");
+  REQUIRE(config.has_value());
+  const Result<Architecture> architecture = build_architecture(*config);
+  REQUIRE_FALSE(architecture.has_value());
+  CHECK(architecture.error().front().code == ErrorCode::TooLarge);
+}
+
+// Every identifier any rule asks for is missing here, so each line is read to its end.
+TEST_CASE("every line of families.json can be read", "[architecture]") {
+  const json::Value empty{json::Object{}, 0, 0};
+  for (const data::FamiliesRow& family : data::kFamiliesRows) {
+    INFO(family.model_type);
+    CHECK((has_variant(family, "dense_decoder") || !family.structure.empty()));
+    for (const std::string_view line : family.let) {
+      INFO(line);
+      const std::size_t equals = line.find(" = ");
+      REQUIRE(equals != std::string_view::npos);
+      Scope scope(empty);
+      bool malformed = false;
+      (void)evaluate(line.substr(equals + 3), scope, malformed);
+      CHECK_FALSE(malformed);
+    }
+    for (std::string_view line : family.weights) {
+      INFO(line);
+      Scope scope(empty);
+      bool malformed = false;
+      if (line.substr(0, 5) == "when ") {
+        const std::size_t then = line.find(" then ");
+        REQUIRE(then != std::string_view::npos);
+        (void)evaluate(line.substr(5, then - 5), scope, malformed);
+        line = line.substr(then + 6);
+      }
+      const std::string_view role = line.substr(0, line.find(' '));
+      std::string_view expression = line.substr(role.size() + 1);
+      if (role == "model") {
+        const std::size_t as = expression.find(" as ");
+        const std::size_t head = expression.find(" head ");
+        REQUIRE(as != std::string_view::npos);
+        REQUIRE(head != std::string_view::npos);
+        CHECK(find_family(expression.substr(as + 4, head - as - 4)) != nullptr);
+        expression = expression.substr(head + 6);
+      } else {
+        CHECK((role == "embedding" || role == "head" || role == "linear" || role == "other"));
+      }
+      (void)evaluate(expression, scope, malformed);
+      CHECK_FALSE(malformed);
+    }
+  }
+}
+
+TEST_CASE("no config of a known family crashes, whatever is missing", "[architecture]") {
+  for (const data::FamiliesRow& family : data::kFamiliesRows) {
+    for (const std::string_view more : {"",
+                                        ", \"text_config\": {}",
+                                        ", \"text_config\": {\"model_type\": \"llava\"}",
+                                        ", \"vision_config\": 3, \"hidden_size\": -1",
+                                        ", \"hidden_size\": 0, \"num_attention_heads\": 0"}) {
+      const std::string text =
+          "{\"model_type\": \"" + std::string(family.model_type) + "\"" + std::string(more) + "}";
+      INFO(text);
+      const Result<ModelConfig> config = parse_model_config(text);
+      REQUIRE(config.has_value());
+      const Result<Architecture> architecture = build_architecture(*config);
+      if (!architecture) {
+        CHECK_FALSE(architecture.error().empty());
+      } else if (!architecture->parameters) {
+        CHECK_FALSE(architecture->notes.empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace peakline
