@@ -123,6 +123,8 @@ class Tensor {
   }
   ~Tensor() { reset(); }
   void reset();
+  // Gives up the reference without counting it down.
+  [[nodiscard]] TensorRecord* release() && { return std::exchange(record_, nullptr); }
 
   [[nodiscard]] bool defined() const { return record_ != nullptr; }
   [[nodiscard]] TensorRecord* record() const { return record_; }

@@ -20,8 +20,11 @@ namespace peakline {
 // config.json text and setup JSON text (partial) to a Report, or every mistake found in both.
 [[nodiscard]] Result<Report> estimate(std::string_view config_json, std::string_view setup_json);
 
-// The step alone: its events, or why it cannot be run.
+// Load and two training steps as events, or why they cannot be run.
 [[nodiscard]] Result<Events> simulate(const Architecture& architecture, const TrainSetup& setup);
+// The second step alone, on what a first one leaves alive: the same peak for half the work.
+[[nodiscard]] Result<Events> simulate_steady_step(const Architecture& architecture,
+                                                  const TrainSetup& setup);
 
 // The JSON door. `request` is one of
 //   {"schema": 1, "op": "fit", "config": "<config.json text>", "setup": {...}}

@@ -86,7 +86,7 @@ struct Memory {
   // At most kMaxTimelinePoints; keeps every local maximum that matters.
   std::vector<TimelinePoint> timeline;
 };
-inline constexpr std::size_t kMaxTimelinePoints = 400;
+inline constexpr std::size_t kMaxTimelinePoints = 240;
 
 enum class Answer : std::uint8_t { Fits, TooClose, DoesNotFit, NotModelled };
 enum class Risk : std::uint8_t { Low, Medium, High };

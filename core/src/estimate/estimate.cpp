@@ -119,7 +119,7 @@ Result<Report> estimate(std::string_view config_json, std::string_view setup_jso
   report.num_parameters = counts.total;
   report.num_trainable_parameters = counts.trainable;
   explain_model(report);
-  const Result<Events> events = simulate(report.architecture, report.setup);
+  const Result<Events> events = simulate_steady_step(report.architecture, report.setup);
   if (events) {
     fill_memory(report, *events);
     return report;

@@ -132,6 +132,18 @@ Bytes level_at(const Events& events, std::int32_t end) {
   return live;
 }
 
+// What loading leaves: an optimizer's states come later, though a steady step finds them there.
+Bytes loaded_bytes(const Events& events, std::int32_t end) {
+  Bytes live;
+  for (std::int32_t i = 0; i < end; ++i) {
+    const std::int32_t event = events.events[static_cast<std::size_t>(i)];
+    const EventTensor& tensor = tensor_of(events, event);
+    if (tensor.role == Role::Optimizer) continue;
+    live = event >= 0 ? live + tensor.bytes : live - tensor.bytes;
+  }
+  return live;
+}
+
 std::int32_t first_step_begin(const Events& events) {
   for (const PhaseMark& mark : events.phases) {
     if (mark.phase == Phase::Data) return mark.event;
@@ -144,7 +156,7 @@ std::int32_t first_step_begin(const Events& events) {
 Analysis analyse(const Events& events, std::int64_t vocab_size) {
   Analysis analysis;
   analysis.step = last_step(events);
-  analysis.static_bytes = level_at(events, first_step_begin(events));
+  analysis.static_bytes = loaded_bytes(events, first_step_begin(events));
   Bytes live = level_at(events, analysis.step.begin);
   auto mark = std::find_if(events.phases.begin(), events.phases.end(),
                            [&](const PhaseMark& m) { return m.event >= analysis.step.begin; });

@@ -25,7 +25,7 @@ struct PeakMoment {
 struct Analysis {
   StepRange step;
   PeakMoment peak;
-  Bytes static_bytes;  // alive before the first step
+  Bytes static_bytes;  // alive once the model is loaded
   std::vector<PhaseMemory> phases;
   std::vector<PeakCategory> at_peak;
   std::string_view peak_phase;

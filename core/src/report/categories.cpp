@@ -35,7 +35,10 @@ std::string place_of(const EventTensor& tensor) {
   std::string place;
   if (tensor.module.layer >= 0) place = "layers.*";
   if (!name.empty()) place += (place.empty() ? "" : ".") + std::string(name);
-  return place.empty() ? std::string(tensor.op) : place + ": " + tensor.op;
+  if (place.empty()) return tensor.op;
+  // A parameter is known by its place; everything else by what made it there.
+  const bool parameter = tensor.role == Role::WeightFrozen || tensor.role == Role::WeightTrainable;
+  return parameter ? place : place + ": " + tensor.op;
 }
 
 // Alike: one line of the list, with a count.

@@ -158,6 +158,27 @@ Value provenance_json(const Report& report) {
   return {std::move(out)};
 }
 
+std::string_view name_of(Origin origin) {
+  switch (origin) {
+    case Origin::Given:
+      return "given";
+    case Origin::TrainerDefault:
+      return "trainer default";
+    case Origin::Card:
+      return "card";
+    case Origin::Derived:
+      return "derived";
+  }
+  return "?";
+}
+
+// Key of the resolved setup -> where its value comes from.
+Value origins_json(const Report& report) {
+  Object out;
+  for (const ResolvedValue& value : report.setup.origins) out.emplace_back(value.key, text(name_of(value.origin)));
+  return {std::move(out)};
+}
+
 }  // namespace
 
 std::string to_json(const Report& report) {
@@ -166,6 +187,7 @@ std::string to_json(const Report& report) {
   out.emplace_back("core_version", text(kCoreVersion));
   out.emplace_back("model", model_json(report));
   out.emplace_back("setup", report.setup.document);
+  out.emplace_back("origins", origins_json(report));
   out.emplace_back("memory", report.has_memory ? memory_json(report.memory) : null());
   out.emplace_back("verdict", verdict_json(report));
   out.emplace_back("provenance", provenance_json(report));

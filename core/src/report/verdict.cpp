@@ -37,7 +37,8 @@ std::string sentence_of(Answer answer, const Report& report, const Term& usable)
 }
 
 void explain(Report& report, const Term& term) {
-  report.provenance.push_back({std::string(term.name), "assumed",
+  const bool known = term.low == term.high;
+  report.provenance.push_back({std::string(term.name), known ? "measured" : "assumed",
                                range_text(term.low, term.high) + ": " + std::string(term.source) + "."});
 }
 

@@ -25,6 +25,7 @@ Edge SymbolicEngine::edge_of(const Tensor& input) {
   }
   Node* node = nodes_.make();
   node->sequence = kAccumulateSequence;
+  node->formula = nullptr;
   node->variable = input;
   node->outputs[0] = {record.sizes, record.dtype};
   record.accumulator = node;
@@ -39,30 +40,29 @@ Node* SymbolicEngine::start(Formula formula, std::initializer_list<const Tensor*
   Node* node = nodes_.make();
   node->formula = formula;
   node->sequence = next_sequence_++;
-  node->loss = phase_ == Phase::Loss;
   for (const Tensor* input : inputs) {
     node->edges[static_cast<std::size_t>(node->num_inputs++)] = edge_of(*input);
   }
   return node;
 }
 
-bool SymbolicEngine::save_tensor(Node* node, const Tensor& tensor) {
-  SavedTensor& saved = node->saved[static_cast<std::size_t>(node->num_saved++)];
-  if (frame_ == nullptr) {
-    saved.tensor = tensor;
+bool SymbolicEngine::save_tensor(Node* node, Tensor tensor) {
+  SavedTensor& slot = node->saved[static_cast<std::size_t>(node->num_saved++)];
+  slot = {};
+  if (frame_ != nullptr && !frame_->recomputing) {
+    slot.frame = frame_;
+    ++frame_->references;
+    slot.index = frame_->num_saved++;
     return true;
   }
-  if (!frame_->recomputing) {
-    saved.frame = frame_;
-    saved.index = frame_->num_saved++;
-    return true;
+  if (frame_ != nullptr) {
+    const SymbolicTensor& record = record_of(tensor);
+    Tensor kept = unsafe_alias(tensor, record.sizes, record.strides);
+    record_of(kept).base = record.base;
+    frame_->again[static_cast<std::size_t>(frame_->num_recomputed++)] = std::move(kept);
+    halted_ = frame_->num_recomputed == frame_->num_saved;  // _StopRecomputationError
   }
-  saved.tensor = tensor;
-  const std::int32_t index = frame_->num_recomputed++;
-  Tensor kept = unsafe_alias(tensor, record_of(tensor).sizes, record_of(tensor).strides);
-  record_of(kept).base = record_of(tensor).base;
-  frame_->again[static_cast<std::size_t>(index)] = std::move(kept);
-  if (frame_->num_recomputed == frame_->num_saved) halted_ = true;  // _StopRecomputationError
+  slot.tensor = std::move(tensor).release();
   return !halted_;
 }
 
@@ -75,7 +75,7 @@ bool SymbolicEngine::save_output(Node* node, const Tensor& output) {
   // A result is saved without its grad function, else the node would own itself.
   Tensor detached = unsafe_alias(output, record_of(output).sizes, record_of(output).strides);
   record_of(detached).base = record_of(output).base;
-  return save_tensor(node, detached);
+  return save_tensor(node, std::move(detached));
 }
 
 Tensor SymbolicEngine::abandon(Node* node) {
@@ -106,6 +106,7 @@ void SymbolicEngine::release(Node* node) {
     Node* dead = dying_.back();
     dying_.pop_back();
     if (dead->variable.defined()) record_of(dead->variable).accumulator = nullptr;
+    if (dead->frame != nullptr) Frame::release(dead->frame);
     for (int i = 0; i < dead->num_inputs; ++i) {
       Node* next = dead->edges[static_cast<std::size_t>(i)].node;
       if (next != nullptr && --next->references == 0) dying_.push_back(next);
@@ -143,7 +144,9 @@ class BackwardPass {
   explicit BackwardPass(SymbolicEngine& engine) : engine_(engine) {}
 
   void run(Node* root, Tensor gradient) {
+    entries_.reserve(engine_.largest_graph_);
     discover(root);
+    engine_.largest_graph_ = std::max(engine_.largest_graph_, entries_.size());
     entries_[0].incoming[0] = std::move(gradient);
     push(0);
     while (!ready_.empty()) {
@@ -212,12 +215,15 @@ class BackwardPass {
       return;
     }
     Gradients outgoing;
-    engine_.unpack(node);
-    node.formula(engine_, node, incoming, outgoing);
-    for (Tensor& unpacked : node.unpacked) unpacked.reset();
+    {
+      std::array<Tensor, kMaxSaved> unpacked;
+      node.unpacked = unpacked.data();
+      engine_.unpack(node);
+      node.formula(engine_, node, incoming, outgoing);
+    }
     validate(node, outgoing);
     for (Tensor& gradient : incoming) gradient.reset();
-    for (int i = 0; i < node.num_saved; ++i) node.saved[static_cast<std::size_t>(i)] = {};
+    node.drop_saved();
     for (int i = 0; i < node.num_inputs; ++i) deliver(node, i, std::move(outgoing[static_cast<std::size_t>(i)]));
   }
 

@@ -9,14 +9,14 @@ namespace peakline::symbolic {
 // checkpointed function again, up to the last tensor it saves (early_stop).
 void SymbolicEngine::unpack(Node& node) {
   for (int i = 0; i < node.num_saved; ++i) {
-    SavedTensor& saved = node.saved[static_cast<std::size_t>(i)];
-    Tensor& unpacked = node.unpacked[static_cast<std::size_t>(i)];
-    if (saved.frame == nullptr) {
-      unpacked = saved.tensor;
+    const SavedTensor& slot = node.saved[static_cast<std::size_t>(i)];
+    Tensor& unpacked = node.unpacked[i];
+    if (slot.frame == nullptr) {
+      unpacked = Tensor::share(slot.tensor);
       continue;
     }
-    if (!saved.frame->recomputed) recompute(*saved.frame);
-    unpacked = std::move(saved.frame->again[static_cast<std::size_t>(saved.index)]);
+    if (!slot.frame->recomputed) recompute(*slot.frame);
+    unpacked = std::move(slot.frame->again[static_cast<std::size_t>(slot.index)]);
   }
 }
 
@@ -24,8 +24,7 @@ void SymbolicEngine::recompute(Frame& frame) {
   frame.recomputed = true;
   frame.recomputing = true;
   frame.again.resize(static_cast<std::size_t>(frame.num_saved));
-  // The shared pointer's owner is the node being unpacked, so the frame outlives this call.
-  std::shared_ptr<Frame> outer_frame = std::exchange(frame_, std::shared_ptr<Frame>(std::shared_ptr<void>{}, &frame));
+  Frame* outer_frame = std::exchange(frame_, &frame);
   const bool outer_grad = set_grad_enabled(true);
   const Module outer_module = enter_module(frame.module);
   {
@@ -33,35 +32,38 @@ void SymbolicEngine::recompute(Frame& frame) {
     AutocastScope autocast_scope(*this, frame.autocast);
     Tensor unused = frame.function(input);
   }
-  halted_ = false;
+  halted_ = events_.too_large;
   enter_module(outer_module);
   set_grad_enabled(outer_grad);
-  frame_ = std::move(outer_frame);
+  frame_ = outer_frame;
   frame.recomputing = false;
 }
 
 Tensor SymbolicEngine::checkpoint(Function function, const Tensor& input, bool use_reentrant) {
   if (halted_ || !input.defined()) return {};
-  auto frame = std::make_shared<Frame>();
+  Frame* frame = new Frame;
   frame->function = std::move(function);
-  frame->input = input;
   frame->autocast = autocast_;
   frame->module = module_;
   if (!use_reentrant) {
-    std::shared_ptr<Frame> outer = std::exchange(frame_, frame);
+    frame->input = input;
+    Frame* outer = std::exchange(frame_, frame);
     Tensor out = frame->function(input);
-    frame_ = std::move(outer);
+    frame_ = outer;
+    Frame::release(frame);
     return out;
   }
   Node* node = start(&SymbolicEngine::formula_reentrant, {&input});
-  if (!save(node, input)) return abandon(node);
   Tensor out;
-  {
+  if (save(node, input)) {
     NoGrad no_grad(*this);
     out = frame->function(input);
   }
-  frame->input.reset();
-  if (node != nullptr) node->frame = std::move(frame);
+  if (node == nullptr || halted_) {
+    Frame::release(frame);
+    return halted_ ? abandon(node) : out;
+  }
+  node->frame = frame;
   return finish(node, std::move(out));
 }
 

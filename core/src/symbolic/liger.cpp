@@ -106,7 +106,6 @@ void SymbolicEngine::liger_rope(Tensor& query, Tensor& key, const Tensor& cos, c
     return;
   }
   if (node != nullptr) {
-    node->num_outputs = 2;
     ++node->references;
     attach(node, turned[0], 0);
     attach(node, turned[1], 1);

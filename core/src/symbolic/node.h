@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -16,8 +15,10 @@ namespace peakline::symbolic {
 class SymbolicEngine;
 struct Node;
 
-// One checkpointed call: what it takes to run it again, and what the second run saved.
+// One checkpointed call: what it takes to run it again, and what the second run saved. Lives as long as a node
+// that saved something under it.
 struct Frame {
+  std::int32_t references = 1;
   Engine::Function function;
   Tensor input;
   std::optional<DType> autocast;
@@ -27,11 +28,16 @@ struct Frame {
   bool recomputing = false;
   bool recomputed = false;
   std::vector<Tensor> again;  // by index of saving
+
+  static void release(Frame* frame) {
+    if (--frame->references == 0) delete frame;
+  }
 };
 
+// Nodes are made by the ten thousand: their slots are plain, counted by hand, and only the used ones touched.
 struct SavedTensor {
-  Tensor tensor;
-  std::shared_ptr<Frame> frame;  // set where a checkpoint's hooks were active: then `tensor` is empty
+  TensorRecord* tensor = nullptr;  // owned
+  Frame* frame = nullptr;          // owned; set where a checkpoint's hooks were active, then `tensor` is null
   std::int32_t index = -1;
 };
 
@@ -40,8 +46,8 @@ inline constexpr int kMaxSaved = 8;
 inline constexpr int kMaxOutputs = 2;
 
 struct Edge {
-  Node* node = nullptr;  // owned
-  std::int32_t input_number = 0;
+  Node* node;  // owned; null where the input needs no gradient
+  std::int32_t input_number;
 };
 
 // A node's forward output as the engine's check of gradients sees it.
@@ -58,30 +64,40 @@ using Formula = void (*)(SymbolicEngine& engine, Node& node, std::array<Tensor, 
 inline constexpr std::uint64_t kAccumulateSequence = std::numeric_limits<std::uint64_t>::max();
 
 struct Node {
+  // The arrays stay uninitialised beyond their counts.
+  Node() {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() { drop_saved(); }
+
   Formula formula = nullptr;
   std::uint64_t sequence = 0;
   std::int32_t references = 1;
+  std::int32_t task_entry = -1;  // while a backward pass runs
   std::int8_t num_inputs = 0;
   std::int8_t num_saved = 0;
-  std::int8_t num_outputs = 1;
-  bool loss = false;                     // made by a loss function, for the phase of the peak
-  std::array<Edge, kMaxInputs> edges{};
-  std::array<SavedTensor, kMaxSaved> saved{};
-  std::array<Tensor, kMaxSaved> unpacked{};  // while the formula runs
-  std::array<OutputInfo, kMaxOutputs> outputs{};
+  std::array<Edge, kMaxInputs> edges;
+  std::array<SavedTensor, kMaxSaved> saved;
+  std::array<OutputInfo, kMaxOutputs> outputs;
+  Tensor* unpacked = nullptr;  // the saved tensors, while the formula runs
   // Numbers a formula needs.
   Shape shape;
-  Shape strides;
   DType dtype = DType::Float32;
   std::int64_t number = 0;
   std::int64_t number2 = 0;
-  std::shared_ptr<Frame> frame;          // reentrant checkpoint only
-  const Packed4bit* packed = nullptr;    // 4-bit linear only: the model outlives the step
-  Tensor variable;                       // AccumulateGrad only
-  // While a backward pass runs.
-  std::int32_t task_entry = -1;
+  Frame* frame = nullptr;              // owned; reentrant checkpoint only
+  const Packed4bit* packed = nullptr;  // 4-bit linear only: the model outlives the step
+  Tensor variable;                     // AccumulateGrad only
 
   [[nodiscard]] bool needs(int input) const { return edges[static_cast<std::size_t>(input)].node != nullptr; }
+  void drop_saved() {
+    for (int i = 0; i < num_saved; ++i) {
+      const SavedTensor& slot = saved[static_cast<std::size_t>(i)];
+      if (slot.tensor != nullptr) Tensor::adopt(slot.tensor).reset();
+      if (slot.frame != nullptr) Frame::release(slot.frame);
+    }
+    num_saved = 0;
+  }
 };
 
 }  // namespace peakline::symbolic

@@ -239,11 +239,10 @@ Tensor SymbolicEngine::autocast_input(const Tensor& input) {
   const bool cached = record.dtype == DType::Float32 && record.requires_grad && record.grad_fn == nullptr &&
                       !record.base.defined();
   if (!cached) return to(input, *autocast_);
-  for (const CachedCast& entry : autocast_cache_) {
-    if (entry.weight == input.record()) return entry.cast;
-  }
+  if (record.autocast_copy.defined()) return record.autocast_copy;
   Tensor cast = to(input, *autocast_);
-  autocast_cache_.push_back({input.record(), cast});
+  record_of(input).autocast_copy = cast;
+  autocast_cache_.push_back(input);
   return cast;
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <utility>
 #include <vector>
 
 namespace peakline::symbolic {
@@ -12,12 +11,12 @@ namespace peakline::symbolic {
 template <class T>
 class Pool {
  public:
-  template <class... Args>
-  T* make(Args&&... args) {
+  // Default-initialised: members without an initialiser stay as they are.
+  T* make() {
     if (free_ == nullptr) grow();
     Cell* cell = free_;
     free_ = cell->next;
-    return new (cell->bytes) T(std::forward<Args>(args)...);
+    return new (cell->bytes) T;
   }
   void drop(T* object) {
     object->~T();

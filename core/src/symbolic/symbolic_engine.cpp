@@ -39,7 +39,12 @@ namespace peakline::symbolic {
 SymbolicEngine::SymbolicEngine(const DeviceModel& device, Events& events)
     : device_(device), events_(events) {}
 
-SymbolicEngine::~SymbolicEngine() { autocast_cache_.clear(); }
+SymbolicEngine::~SymbolicEngine() { clear_autocast_cache(); }
+
+void SymbolicEngine::clear_autocast_cache() {
+  for (const Tensor& weight : autocast_cache_) record_of(weight).autocast_copy.reset();
+  autocast_cache_.clear();
+}
 
 void SymbolicEngine::set_phase(Phase phase) {
   phase_ = phase;

@@ -31,7 +31,7 @@ class SymbolicEngine final : public Engine {
     return std::exchange(autocast_, dtype);
   }
   [[nodiscard]] std::optional<DType> autocast() const override { return autocast_; }
-  void clear_autocast_cache() override { autocast_cache_.clear(); }
+  void clear_autocast_cache() override;
   Tensor factory(const char* op, const Shape& shape, DType dtype) override;
   void set_requires_grad(const Tensor& tensor, bool requires_grad) override;
   Tensor detach(Tensor self) override;
@@ -136,12 +136,7 @@ class SymbolicEngine final : public Engine {
  private:
   friend class BackwardPass;
   void run_backward(Node* root, Tensor gradient);
-  struct CachedCast {
-    TensorRecord* weight;
-    Tensor cast;
-  };
-
-  [[nodiscard]] bool save_tensor(Node* node, const Tensor& tensor);
+  [[nodiscard]] bool save_tensor(Node* node, Tensor tensor);
   void unpack(Node& node);
   void recompute(Frame& frame);
   Edge edge_of(const Tensor& input);
@@ -174,11 +169,12 @@ class SymbolicEngine final : public Engine {
   bool in_kernel_ = false;
   bool recording_ = true;
   std::optional<DType> autocast_;
-  std::vector<CachedCast> autocast_cache_;
+  std::vector<Tensor> autocast_cache_;  // weights with a copy
   std::uint64_t next_sequence_ = 0;
-  std::shared_ptr<Frame> frame_;  // the checkpoint whose hooks are active
+  Frame* frame_ = nullptr;    // the checkpoint whose hooks are active
   std::vector<Node*> dying_;      // nodes to drop, so that long chains do not recurse
   bool dropping_ = false;
+  std::size_t largest_graph_ = 256;  // nodes of a backward pass so far
 };
 
 }  // namespace peakline::symbolic

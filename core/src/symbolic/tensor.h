@@ -22,6 +22,7 @@ struct SymbolicTensor : TensorRecord {
   Tensor base;                    // a view keeps the tensor it looks into (VariableHooks' view metadata)
   Node* accumulator = nullptr;    // not owned: a leaf's AccumulateGrad while the graph holds it
   Tensor grad;
+  Tensor autocast_copy;           // what autocast's cache holds for this weight
 };
 
 inline SymbolicTensor& record_of(const Tensor& tensor) {

@@ -95,24 +95,32 @@ class Loader {
   }
 
   RmsNorm norm(const char* name, std::int64_t size) {
+    ModuleScope scope(e_, name, layer_);
     return {name, parameter(Shape{size}, plain_dtype_, "ones")};
+  }
+
+  Tensor named(const char* name, const Shape& shape) {
+    ModuleScope scope(e_, name);
+    return parameter(shape, plain_dtype_);
   }
 
   void plain_parameters() {
     CausalLm& model = loaded_.model;
     const std::int64_t h = shape_.hidden_size;
-    model.embed_tokens = parameter(Shape{shape_.vocab_size, h}, plain_dtype_);
+    model.embed_tokens = named("model.embed_tokens", Shape{shape_.vocab_size, h});
     for (std::size_t i = 0; i < model.layers.size(); ++i) layer_parameters(model.layers[i], i);
+    layer_ = -1;
     model.norm = norm("model.norm", h);
     if (!model.inv_freq.defined()) rotary();
     model.lm_head = shape_.tie_word_embeddings ? model.embed_tokens
-                                               : parameter(Shape{shape_.vocab_size, h}, plain_dtype_);
+                                               : named("lm_head", Shape{shape_.vocab_size, h});
   }
 
   void layer_parameters(DecoderLayer& layer, std::size_t index) {
-    const std::vector<Projection> all = projections();
-    for (const Projection& p : all) {
+    layer_ = static_cast<std::int32_t>(index);
+    for (const Projection& p : projections()) {
       if (p.key == std::string_view("gate_proj")) head_norms(layer);
+      ModuleScope scope(e_, p.name, layer_);
       Linear& linear = layer.*p.member;
       linear.name = p.name;
       if (!quantised_) linear.weight = parameter(Shape{p.out, p.in}, plain_dtype_);
@@ -138,6 +146,7 @@ class Loader {
 
   void rotary() {
     CausalLm& model = loaded_.model;
+    ModuleScope scope(e_, "model.rotary_emb");
     model.inv_freq = e_.factory("mul.Tensor", Shape{shape_.head_dim / 2}, DType::Float32);
     model.original_inv_freq = e_.factory("clone", Shape{shape_.head_dim / 2}, DType::Float32);
     e_.mark(model.inv_freq, Role::Buffer);
@@ -145,8 +154,10 @@ class Loader {
   }
 
   void pack_layers() {
-    for (DecoderLayer& layer : loaded_.model.layers) {
+    for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
+      DecoderLayer& layer = loaded_.model.layers[i];
       for (const Projection& p : projections()) {
+        ModuleScope scope(e_, p.name, static_cast<std::int32_t>(i));
         (layer.*p.member).name = p.name;
         (layer.*p.member).packed = std::make_unique<Packed4bit>(pack(p.out, p.in));
       }
@@ -189,10 +200,11 @@ class Loader {
   void adapters() {
     const DType dtype = adapter_dtype();
     const std::int64_t r = setup_.lora.r;
-    for (DecoderLayer& layer : loaded_.model.layers) {
+    for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
       for (const Projection& p : projections()) {
         if (!is_lora_target(setup_.lora, p.key)) continue;
-        Linear& linear = layer.*p.member;
+        ModuleScope scope(e_, p.name, static_cast<std::int32_t>(i));
+        Linear& linear = loaded_.model.layers[i].*p.member;
         linear.lora_a = adapter(Shape{r, p.in}, dtype);
         linear.lora_b = adapter(Shape{p.out, r}, dtype);
         linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
@@ -239,6 +251,7 @@ class Loader {
   bool quantised_ = false;
   bool full_ = false;
   DType plain_dtype_ = DType::BFloat16;
+  std::int32_t layer_ = -1;  // whose parameters are being made
   LoadedModel loaded_;
 };
 

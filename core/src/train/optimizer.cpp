@@ -26,13 +26,26 @@ constexpr std::int64_t kStateBlock = 256;
 
 bool is_modelled_optimizer(std::string_view optim) { return kind_of(optim) != Kind::Unknown; }
 
+void Optimizer::create_states(const std::vector<Parameter>& parameters) {
+  create_group(parameters, true);
+  create_group(parameters, false);
+  created_ = true;
+}
+
 void Optimizer::step(const std::vector<Parameter>& parameters) {
   step_group(parameters, true);
   step_group(parameters, false);
-  stepped_ = true;
+  created_ = true;
+}
+
+void Optimizer::create_group(const std::vector<Parameter>& parameters, bool decays) {
+  for (const Parameter& parameter : parameters) {
+    if (parameter.decays == decays) create_states_of(parameter);
+  }
 }
 
 Tensor Optimizer::state(const char* op, const Shape& shape, DType dtype) {
+  ModuleScope scope(e_, "optimizer state");
   Tensor tensor = e_.factory(op, shape, dtype);
   e_.mark(tensor, Role::Optimizer);
   states_.push_back(tensor);
@@ -41,21 +54,19 @@ Tensor Optimizer::state(const char* op, const Shape& shape, DType dtype) {
 
 // Trainer makes two groups, with and without weight decay; each is one call of the optimizer's kernel.
 void Optimizer::step_group(const std::vector<Parameter>& parameters, bool decays) {
+  if (!created_) create_group(parameters, decays);
+  if (kind_of(optim_) != Kind::AdamWForeach) return;
   std::vector<Tensor> second_moments;
   for (const Parameter& parameter : parameters) {
-    if (parameter.decays != decays) continue;
-    if (!stepped_) create_states(parameter);
-    second_moments.push_back(parameter.tensor);
+    if (parameter.decays == decays) second_moments.push_back(parameter.tensor);
   }
   // Rule R050: foreach AdamW takes the square roots of all second moments at once, one more copy of the
   // parameters; the fused kernel takes none.
-  if (kind_of(optim_) == Kind::AdamWForeach && !second_moments.empty()) {
-    std::vector<Tensor> denominators = e_.foreach("_foreach_sqrt", second_moments);
-    while (!denominators.empty()) denominators.pop_back();
-  }
+  std::vector<Tensor> denominators = e_.foreach("_foreach_sqrt", second_moments);
+  while (!denominators.empty()) denominators.pop_back();
 }
 
-void Optimizer::create_states(const Parameter& parameter) {
+void Optimizer::create_states_of(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.sizes();
   const DType dtype = parameter.tensor.dtype();
   switch (kind_of(optim_)) {

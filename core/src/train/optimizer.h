@@ -15,18 +15,21 @@ namespace peakline {
 class Optimizer {
  public:
   Optimizer(Engine& e, std::string_view optim) : e_(e), optim_(optim) {}
-  // One update of every parameter that has a gradient; states are born at the first.
+  // States are born at the first step, group by group, unless they are made before it.
+  void create_states(const std::vector<Parameter>& parameters);
+  // One update of every parameter.
   void step(const std::vector<Parameter>& parameters);
 
  private:
   void step_group(const std::vector<Parameter>& parameters, bool decays);
-  void create_states(const Parameter& parameter);
+  void create_group(const std::vector<Parameter>& parameters, bool decays);
+  void create_states_of(const Parameter& parameter);
   void create_8bit_states(const Parameter& parameter);
   Tensor state(const char* op, const Shape& shape, DType dtype);
 
   Engine& e_;
   std::string_view optim_;
-  bool stepped_ = false;
+  bool created_ = false;
   std::vector<Tensor> states_;
 };
 

@@ -10,11 +10,14 @@
 namespace peakline {
 
 // Steady state is the second step: optimizer states exist, gradients start as none.
-inline constexpr int kStepsToSteadyState = 2;
+enum class History : std::uint8_t {
+  BothSteps,   // load, step one, step two: a timeline
+  SteadyStep,  // step two alone, on what step one left behind: the same peak for half the work
+};
 
 // What of this setup has no rules yet, as a sentence; empty where the step is modelled.
 [[nodiscard]] std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup);
 
-void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup, int steps = kStepsToSteadyState);
+void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup, History history);
 
 }  // namespace peakline
