@@ -104,7 +104,7 @@ export class Answer {
     showProvenance(byId('provenance'), report.provenance);
     byId('notes-block').hidden = report.notes.length === 0;
     showNotes(byId('notes'), report.notes);
-    showSetup(byId('setup-table'), report.setup);
+    showSetup(byId('setup-table'), report.setup, report.origins);
     this.#draw();
     this.#fillTimelineTable();
     this.#say(report.verdict.sentence, shortVerdict(report));

@@ -163,7 +163,7 @@ std::string_view name_of(Origin origin) {
     case Origin::Given:
       return "given";
     case Origin::TrainerDefault:
-      return "trainer default";
+      return "trainer_default";
     case Origin::Card:
       return "card";
     case Origin::Derived:

@@ -20,9 +20,8 @@ function shown(value) {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-export function showSetup(box, setup) {
-  const {origins = null, ...rest} = setup;
-  const rows = leaves(rest, '')
+export function showSetup(box, setup, origins = null) {
+  const rows = leaves(setup, '')
     .filter(([key]) => key !== 'schema')
     .map(([key, value]) =>
       h(
