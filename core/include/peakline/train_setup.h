@@ -106,7 +106,7 @@ struct TrainSetup {
 // One row per setup key, for --help, the page's controls and the schema test.
 struct SetupKey {
   std::string_view name;     // "lora.r"
-  std::string_view kind;     // "integer", "number", "boolean", "choice", "string", "list"
+  std::string_view kind;     // "integer", "number", "boolean", "choice", "string", "list", "object"
   std::string_view choices;  // "full | lora | qlora | inference", empty where open
   std::string_view meaning;  // one sentence: what it is, unit, what a higher value costs
 };
