@@ -63,7 +63,8 @@ TEST_CASE("what is unknown says why", "[expression]") {
   CHECK(value_of("absent + 1").reason == "the config has no absent");
   CHECK(value_of("text_config.heads").reason == "the config has no text_config.heads");
   CHECK(value_of("nothing").reason == "the config has no nothing");
-  CHECK_FALSE(value_of("half").known);
+  CHECK(value_of("half").reason == "half is the number 0.5, not an integer");
+  CHECK(value_of("types + 1").reason == "types is an array, not an integer");
   CHECK_FALSE(value_of("1 / off").known);
   CHECK(value_of("refuse(\"too hard\")*2").reason == "too hard");
 

@@ -68,8 +68,9 @@ void build_counted(Fields& fields,
 // The fields alone decide; a tie flag that is absent leaves two readings.
 void build_unknown(Fields& fields, const ModelConfig& config, Architecture& architecture) {
   const std::string foreign = foreign_field(config.document);
-  const std::string type =
-      config.model_type.empty() ? "no model_type" : "the unknown model_type " + config.model_type;
+  const std::string type = config.model_type.empty()
+                               ? "no model_type"
+                               : "the unknown model_type " + config.model_type.substr(0, 60);
   if (!foreign.empty()) {
     if (architecture.not_modelled.empty()) {
       architecture.not_modelled =

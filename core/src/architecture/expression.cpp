@@ -239,6 +239,9 @@ class Evaluator {
         if (static_cast<double>(whole) == *real) return Number::of(whole);
       }
     }
+    if (field && !field->is_null()) {
+      return Number::unknown(std::string(name) + " is " + field->describe() + ", not an integer");
+    }
     return without(name);
   }
 
