@@ -146,7 +146,8 @@ class Training {
     Tensor stacked = e_.factory("stack", Shape{static_cast<std::int64_t>(norms.size())}, norms[0].dtype());
     Tensor total = e_.factory("linalg_vector_norm", Shape{}, norms[0].dtype());
     stacked.reset();
-    norms.clear();
+    // From the back, as a Python list dies; clear() goes one way in libstdc++ and the other in libc++.
+    while (!norms.empty()) norms.pop_back();
     Tensor shifted = e_.add_scalar(total);
     Tensor scale = e_.pointwise("reciprocal", std::move(shifted), total.dtype());
     Tensor coefficient = e_.mul_scalar(std::move(scale));
