@@ -21,6 +21,7 @@ struct Command {
 
 extern const Command kFitCommand;    // fit_command.cpp
 extern const Command kServeCommand;  // serve_command.cpp
+extern const Command kTimelineCommand;  // timeline_command.cpp
 
 // In the order of --help.
 [[nodiscard]] const std::vector<const Command*>& commands();

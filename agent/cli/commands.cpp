@@ -9,7 +9,7 @@ constexpr const char* kSwitchType = "SWITCH";
 }  // namespace
 
 const std::vector<const Command*>& commands() {
-  static const std::vector<const Command*> all = {&kFitCommand, &kServeCommand};
+  static const std::vector<const Command*> all = {&kFitCommand, &kServeCommand, &kTimelineCommand};
   return all;
 }
 

@@ -60,6 +60,7 @@ bool read_tensor(const nlohmann::json& source, TimelineTensor& tensor) {
   tensor.op = text("op");
   tensor.phase = text("phase");
   tensor.module = text("module");
+  tensor.rule = text("rule");
   const auto temporary = source.find("kernel_temporary");
   tensor.kernel_temporary =
       temporary != source.end() && temporary->is_boolean() && temporary->get<bool>();
@@ -147,6 +148,7 @@ std::string to_json(const Timeline& timeline) {
                        {"op", tensor.op},
                        {"phase", tensor.phase},
                        {"module", tensor.module},
+                       {"rule", tensor.rule},
                        {"kernel_temporary", tensor.kernel_temporary}});
   }
   root["events"] = timeline.events;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "peakline/rules.h"
+
 namespace peakline::timeline {
 
 namespace {
@@ -27,6 +29,8 @@ Timeline from_events(const Events& events) {
     tensor.phase = name_of(made.phase);
     tensor.module = dotted(made.module);
     tensor.kernel_temporary = made.kernel_temporary;
+    const Rule* rule = rule_of(made.op, made.module.name, made.phase, made.dtype);
+    if (rule != nullptr) tensor.rule = rule->id;
     timeline.tensors.push_back(std::move(tensor));
   }
   timeline.events.assign(events.events.begin(), events.events.end());
@@ -43,7 +47,8 @@ std::string describe(const TimelineTensor& tensor) {
   }
   text += "] " + tensor.dtype + " " + tensor.op;
   if (!tensor.module.empty()) text += " in " + tensor.module;
-  return text + " (" + tensor.phase + ")";
+  text += " (" + tensor.phase + ")";
+  return tensor.rule.empty() ? text : text + " by " + tensor.rule;
 }
 
 }  // namespace peakline::timeline

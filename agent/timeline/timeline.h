@@ -21,6 +21,7 @@ struct TimelineTensor {
   std::string op;  // the dispatcher's name
   std::string phase;
   std::string module;  // dotted name, may be empty
+  std::string rule;    // id of the rule behind it, where one is known
   bool kernel_temporary = false;
 };
 

@@ -159,7 +159,7 @@ int print_board(const Board& board) {
 int run(int argc, char** argv) {
   const auto shared = shared_data();
   if (!shared) {
-    std::printf("SKIPPED: no recorded rows on this machine (set PEAKLINE_SHARED_DATA)\n");
+    std::printf("SKIPPED: no recorded rows on this machine (set PEAKLINE_SHARED)\n");
     return 0;
   }
   std::vector<std::filesystem::path> files(argv + 1, argv + argc);

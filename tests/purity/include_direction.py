@@ -4,7 +4,7 @@ import re
 import source_text
 
 HEADERS = """quantity result dtype json model_config train_setup gpu_catalogue architecture engine
-    symbolic allocator report planner corrections estimate""".split()
+    symbolic rules allocator report planner corrections estimate""".split()
 
 # Folder of core/src -> (the rightmost public header it may see, the folders whose private headers
 # it may see beside its own). `estimate` ties everything together and may see everything.

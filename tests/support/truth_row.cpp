@@ -9,8 +9,8 @@ namespace peakline::test {
 using nlohmann::json;
 
 std::optional<std::filesystem::path> shared_data() {
-  const char* given = std::getenv("PEAKLINE_SHARED_DATA");
-  const std::filesystem::path path = given != nullptr ? given : "../shared/data";
+  const char* given = std::getenv("PEAKLINE_SHARED");
+  const std::filesystem::path path = std::filesystem::path(given != nullptr ? given : "../shared") / "data";
   if (!std::filesystem::exists(path / "truth.jsonl")) return std::nullopt;
   return path;
 }

@@ -30,7 +30,7 @@ timeline::Timeline simulated(const std::string& config, const std::string& setup
 
 TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
   const auto shared = shared_data();
-  if (!shared) SKIP("no recorded timelines on this machine: set PEAKLINE_SHARED_DATA");
+  if (!shared) SKIP("no recorded timelines on this machine: set PEAKLINE_SHARED");
   const std::string name = GENERATE("tinyllama-full-simplest", "qwen3-0.6b-full-ckpt", "qwen2.5-0.5b-full-foreach",
                                     "qwen3-0.6b-full-fp32master-accum2", "llama3.2-3b-lora-all",
                                     "tinyllama-lora-liger", "mistral7b-qlora-ckpt");

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "peakline/rules.h"
+
 namespace peakline {
 
 std::string_view name_of(Category category) {
@@ -74,6 +76,9 @@ PeakTensor shown(const Group& group) {
   out.dtype = group.sample->dtype;
   out.bytes = group.bytes;
   out.count = group.count;
+  const EventTensor& sample = *group.sample;
+  const Rule* rule = rule_of(sample.op, sample.module.name, sample.phase, sample.dtype);
+  if (rule != nullptr) out.rule = rule->id;
   return out;
 }
 
