@@ -15,8 +15,8 @@ fi
 bad=0
 for source in "${sources[@]}"; do
   if ! "$FORMATTER" "$source" | cmp -s - "$source"; then
-    echo "$source: not formatted; scripts/format.sh does it"
     bad=$((bad + 1))
+    [ $bad -gt 10 ] || echo "$source: not formatted; scripts/format.sh does it"
   fi
 done
 echo "${#sources[@]} files, $bad not formatted"

@@ -63,8 +63,9 @@ fi
 if step "dev build" quiet build dev; then
   step "dev tests" show ctest --preset dev -j "$jobs"
 fi
-if step "asan build" quiet build asan unit_tests; then
-  step "asan unit tests" quiet ctest --preset asan -L unit -j "$jobs"
+# The replies compared with the module's run whole training steps through the sanitizers.
+if step "asan build" quiet build asan unit_tests error_tests call_core; then
+  step "asan tests" quiet ctest --preset asan -L 'unit|errors|wasm' -j "$jobs"
 fi
 step "run and fetch the page" show bash scripts/run.sh --check
 step "clean tree" show same_tree
