@@ -49,8 +49,9 @@ std::size_t right_column(const std::vector<const CLI::Option*>& options, const T
 }
 
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group) {
-  return app.get_options(
-      [&group](const CLI::Option* option) { return option->get_group() == group; });
+  return app.get_options([&](const CLI::Option* option) {
+    return option->get_group() == group && option != app.get_help_ptr();
+  });
 }
 
 std::string option_group(const CLI::App& app, const std::string& group, const Terminal& terminal) {
@@ -64,17 +65,26 @@ std::string option_group(const CLI::App& app, const std::string& group, const Te
   return text;
 }
 
-// Lines that start with spaces are kept as they are: examples and tables. "# " starts a heading.
+// Prose is joined and wrapped; lines that start with spaces are kept as they are: examples and
+// tables. "# " starts a heading.
 std::string paragraphs(const std::string& text, const Terminal& terminal) {
   std::istringstream stream(text);
   std::string out;
+  std::string prose;
+  const auto end_prose = [&] {
+    if (!prose.empty()) out += wrapped(prose, terminal.width, 0) + "\n";
+    prose.clear();
+  };
   for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("# ")) {
-      out += heading(line.substr(2), terminal);
-    } else {
-      out += (line.starts_with(' ') ? line : wrapped(line, terminal.width, 0)) + "\n";
+    const bool is_prose = !line.empty() && !line.starts_with(' ') && !line.starts_with("# ");
+    if (is_prose) {
+      prose += line + " ";
+      continue;
     }
+    end_prose();
+    out += line.starts_with("# ") ? heading(line.substr(2), terminal) : line + "\n";
   }
+  end_prose();
   return out;
 }
 
@@ -98,7 +108,8 @@ std::string overview(const Terminal& terminal) {
 }
 
 std::string command_help(const CLI::App& app, const Terminal& terminal, bool all) {
-  std::string usage = "peakline " + app.get_name();
+  const std::string parent = app.get_parent() == nullptr ? "" : app.get_parent()->get_name() + " ";
+  std::string usage = "peakline " + parent + app.get_name();
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       const std::string name = option->get_name(true);

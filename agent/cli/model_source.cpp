@@ -146,7 +146,15 @@ Result<ModelSource> read_model(const std::string& argument, const std::string& r
     std::error_code ignored;
     return fs::is_directory(argument, ignored) ? from_folder(argument) : from_file(argument);
   }
-  if (is_on_hub(argument)) return from_hub(argument, revision);
+  if (is_on_hub(argument)) {
+    Result<ModelSource> model = from_hub(argument, revision);
+    if (model || hub::is_address(argument)) return model;
+    // A misspelt path may look like an id.
+    for (Error& error : model.error()) {
+      error.hint += "; a file or folder called " + argument + " does not exist here";
+    }
+    return model;
+  }
   return Error{ErrorCode::FileMissing,
                argument,
                "there is no such file or folder, and a hub id has another form",

@@ -172,6 +172,7 @@ class Namer {
 std::vector<OptionNames> option_names_of(const std::vector<SetupKey>& keys) {
   Namer namer(keys);
   std::vector<OptionNames> names;
+  names.reserve(keys.size());
   for (const SetupKey& key : keys) names.push_back(namer.name(key));
   return names;
 }

@@ -62,7 +62,7 @@ void Question::attach(CLI::App& app) {
 
 // An object, empty where there is no file or a wrong one.
 json::Value Question::setup_file(Errors& errors) const {
-  const json::Value nothing{json::Object{}};
+  json::Value nothing{json::Object{}};
   if (setup_file_.empty()) return nothing;
   if (setup_file_ == "-" && model_ == "-") {
     errors.push_back({ErrorCode::UsageConflict,
@@ -119,7 +119,7 @@ Result<Asked> Question::read() {
 
 // With a setup file a place may be in the file; without one it can only be an option's.
 std::string Question::place_in_setup(const std::string& pointer) const {
-  const std::string given = setup_.given_option_at(pointer);
+  std::string given = setup_.given_option_at(pointer);
   if (!given.empty()) return given;
   if (!setup_file_.empty()) return setup_file_ + ": " + pointer;
   const std::string option = setup_.option_at(pointer);

@@ -51,7 +51,7 @@ const Command* find_command(const std::string& word) {
 }
 
 // CLI11 explains itself in its own words; only what canonical_arguments cannot see reaches it.
-Error usage_error(const CLI::ParseError& error) {
+Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     return {ErrorCode::UsageMissing,
             "",
@@ -59,29 +59,40 @@ Error usage_error(const CLI::ParseError& error) {
             "see --help"};
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    return {
-        ErrorCode::UsageConflict, "", error.what(), "only one of them can be meant; see --help"};
+    std::string words;
+    for (const std::string& word : app.remaining(true)) words += " " + word;
+    return {ErrorCode::UsageConflict, "", "got more words than expected:" + words, "see --help"};
   }
   return {ErrorCode::UsageBadValue, "", error.what(), "see --help"};
 }
 
+// The nested subcommand that the words lead to, or `app` itself.
+const CLI::App& app_named_in(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const auto is_named = [&word](const CLI::App* nested) { return nested->get_name() == word; };
+    const std::vector<const CLI::App*> nested = app.get_subcommands(is_named);
+    if (!nested.empty()) return *nested.front();
+  }
+  return app;
+}
+
 ExitCode run_command(const Command& command, const std::vector<std::string>& words) {
   CLI::App app{std::string(command.summary), std::string(command.name)};
-  app.get_help_ptr()->group("");
   const std::function<ExitCode()> action = command.attach(app);
   Errors errors;
   std::vector<std::string> canonical = canonical_arguments(app, words, errors);
   for (const std::string& word : canonical) {
     const bool all = word == "--help-all";
     if (word != "--help" && word != "-h" && !all) continue;
-    const std::string text = command_help(app, terminal_of(Stream::Out), all);
+    const std::string text =
+        command_help(app_named_in(app, canonical), terminal_of(Stream::Out), all);
     return print(text) ? ExitCode::Fits : ExitCode::OurFault;
   }
   if (!errors.empty()) return fail(errors);
   try {
     app.parse(std::vector<std::string>(canonical.rbegin(), canonical.rend()));
   } catch (const CLI::ParseError& error) {
-    return fail({usage_error(error)});
+    return fail({usage_error(app, error)});
   }
   return action();
 }

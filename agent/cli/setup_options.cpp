@@ -206,7 +206,7 @@ std::string SetupOptions::given_option_at(std::string_view pointer) const {
 }
 
 std::string SetupOptions::option_at(std::string_view pointer) const {
-  const std::string given = given_option_at(pointer);
+  std::string given = given_option_at(pointer);
   if (!given.empty()) return given;
   const Row* row = row_at(pointer);
   return row == nullptr ? "" : row->names.main;

@@ -1,4 +1,5 @@
-// peakline timeline: the simulated step as an event list, and the first event in which two of them differ.
+// peakline timeline: the simulated step as an event list, and the first event in which two of them
+// differ.
 #include <memory>
 #include <string>
 
@@ -14,15 +15,18 @@ namespace peakline::cli {
 namespace {
 
 constexpr const char* kDescription =
-    "Writes loading and two training steps as a list of allocations and frees, or compares two such lists.";
+    "Writes loading and two training steps as a list of allocations and frees, or compares two "
+    "such lists.";
 
 constexpr const char* kExamples =
     "# Examples\n"
     "  peakline timeline config.json --method lora --length 1024 --output step.json.gz\n"
     "  peakline timeline diff recorded.json.gz step.json.gz\n"
     "\n"
-    "diff exits 0 where every event agrees and 1 where one differs. Allocations above 4 KiB are compared in\n"
-    "order by size, shape, type and operation, frees between two allocations as sets, smaller tensors by\n"
+    "diff exits 0 where every event agrees and 1 where one differs. Allocations above 4 KiB are "
+    "compared in\n"
+    "order by size, shape, type and operation, frees between two allocations as sets, smaller "
+    "tensors by\n"
     "the bytes of them that live.\n";
 
 struct TimelineOptions {
@@ -49,8 +53,9 @@ ExitCode write(TimelineOptions& options) {
   }
   const Result<bool> written = timeline::write_timeline(timeline, options.output);
   if (!written) return fail(written.error());
-  return print(std::to_string(timeline.events.size()) + " events of " + std::to_string(timeline.tensors.size()) +
-               " tensors written to " + options.output + "\n")
+  return print(std::to_string(timeline.events.size()) + " events of " +
+               std::to_string(timeline.tensors.size()) + " tensors written to " + options.output +
+               "\n")
              ? ExitCode::Fits
              : ExitCode::OurFault;
 }
@@ -59,8 +64,8 @@ std::string rules_text(const std::string& difference) {
   std::string text;
   for (const Rule& rule : rules()) {
     if (difference.find("by " + std::string(rule.id)) == std::string::npos) continue;
-    text += std::string(rule.id) + ": " + std::string(rule.sentence) + "\n      " + std::string(rule.source) + ", " +
-            std::string(rule.versions) + "\n";
+    text += std::string(rule.id) + ": " + std::string(rule.sentence) + "\n      " +
+            std::string(rule.source) + ", " + std::string(rule.versions) + "\n";
   }
   return text;
 }
@@ -74,15 +79,17 @@ ExitCode compare_files(const TimelineOptions& options) {
   if (!errors.empty()) return fail(errors);
   const timeline::Comparison comparison = timeline::compare(*first, *second);
   if (!comparison.first) {
-    return print("Event-equal: all " + std::to_string(comparison.compared_events) + " events above 4 KiB agree.\n")
+    return print("Event-equal: all " + std::to_string(comparison.compared_events) +
+                 " events above 4 KiB agree.\n")
                ? ExitCode::Fits
                : ExitCode::OurFault;
   }
   const timeline::Difference& difference = *comparison.first;
-  const std::string text = std::to_string(comparison.compared_events) + " events agree; then, in phase " +
-                           difference.phase + " (event " + std::to_string(difference.event_a) + " of A, " +
-                           std::to_string(difference.event_b) + " of B), " + difference.what + "\n\n" +
-                           difference.context + rules_text(difference.what);
+  const std::string text = std::to_string(comparison.compared_events) +
+                           " events agree; then, in phase " + difference.phase + " (event " +
+                           std::to_string(difference.event_a) + " of A, " +
+                           std::to_string(difference.event_b) + " of B), " + difference.what +
+                           "\n\n" + difference.context + rules_text(difference.what);
   return print(text) ? ExitCode::DoesNotFit : ExitCode::OurFault;
 }
 
@@ -91,9 +98,12 @@ std::function<ExitCode()> attach(CLI::App& app) {
   app.description(kDescription);
   app.footer(kExamples);
   options->question.attach(app);
-  app.add_option("-o,--output", options->output, "File to write; gzipped where it ends in .gz. Default: to the terminal.")
+  app.add_option("-o,--output",
+                 options->output,
+                 "File to write; gzipped where it ends in .gz. Default: to the terminal.")
       ->group("Output");
-  CLI::App* diff = app.add_subcommand("diff", "Names the first event in which two timelines differ.");
+  CLI::App* diff =
+      app.add_subcommand("diff", "Names the first event in which two timelines differ.");
   diff->add_option("A", options->first, "A timeline, JSON or gzipped.")->required();
   diff->add_option("B", options->second, "Another.")->required();
   // Asked for where there is no diff; the parser cannot know.
@@ -101,7 +111,9 @@ std::function<ExitCode()> attach(CLI::App& app) {
   return [options, diff, model] {
     if (diff->parsed()) return compare_files(*options);
     if (model->count() > 0) return write(*options);
-    return fail({{ErrorCode::UsageMissing, "MODEL", "got no model, expected a config.json, a folder or a hub id",
+    return fail({{ErrorCode::UsageMissing,
+                  "MODEL",
+                  "got no model, expected a config.json, a folder or a hub id",
                   "see peakline timeline --help"}});
   };
 }
