@@ -106,6 +106,9 @@ class Canonicalizer {
       push(option, name, truth.empty() ? "true" : std::string(truth));
     } else if (option.get_items_expected_max() == 0) {
       out_.push_back(name);
+    } else if (has_next && words_[next_].empty()) {
+      ++next_;
+      missing(typed, "an empty word");
     } else if (!has_next || is_known_option(words_[next_])) {
       missing(typed, has_next ? "the option " + words_[next_] : "nothing");
     } else {

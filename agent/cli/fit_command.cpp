@@ -34,6 +34,14 @@ constexpr const char* kExamples =
     "  NO_COLOR        set to anything for no colours\n"
     "\n";
 
+// So that nobody has to guess how a card is called.
+std::string known_cards() {
+  std::string text;
+  for (const GpuCard& card : gpu_catalogue())
+    text += (text.empty() ? "" : ", ") + std::string(card.name);
+  return "# Cards known by name\n" + text + ".\n\n";
+}
+
 struct FitOptions {
   Question question;
   bool json = false;
@@ -57,7 +65,7 @@ ExitCode fit(FitOptions& options) {
 std::function<ExitCode()> attach(CLI::App& app) {
   auto options = std::make_shared<FitOptions>();
   app.description(kDescription);
-  app.footer(kExamples + exit_code_help());
+  app.footer(kExamples + known_cards() + exit_code_help());
   options->question.attach(app);
   add_switch(app, "--json", options->json, "Print the whole report as JSON.")->group("Output");
   app.set_help_all_flag("--help-all", "Every option.")->group("");

@@ -54,8 +54,10 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::strin
   });
 }
 
-std::string option_group(const CLI::App& app, const std::string& group, const Terminal& terminal) {
-  const std::vector<const CLI::Option*> options = options_of(app, group);
+std::string option_group(const CLI::App& app,
+                         const std::string& group,
+                         const std::vector<const CLI::Option*>& options,
+                         const Terminal& terminal) {
   if (options.empty()) return {};
   const std::size_t column = right_column(app.get_options(), terminal);
   std::string text = "\n" + heading(group, terminal);
@@ -63,6 +65,17 @@ std::string option_group(const CLI::App& app, const std::string& group, const Te
     text += row(left_of(*option), option->get_description(), column, terminal);
   }
   return text;
+}
+
+// The groups in order of appearance, rare ones under the name of the group they belong to.
+std::vector<std::string> headings(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (std::string group : app.get_groups()) {
+    if (group.starts_with(kRareGroup)) group.erase(0, kRareGroup.size());
+    if (!group.empty() && std::find(names.begin(), names.end(), group) == names.end())
+      names.push_back(group);
+  }
+  return names;
 }
 
 // Prose is joined and wrapped; lines that start with spaces are kept as they are: examples and
@@ -129,15 +142,17 @@ std::string command_help(const CLI::App& app, const Terminal& terminal, bool all
     }
   }
   std::size_t num_left_out = 0;
-  for (const std::string& group : app.get_groups()) {
-    if (group.starts_with(kRareGroup) && !all) {
-      num_left_out += options_of(app, group).size();
-    } else if (!group.empty()) {
-      text += option_group(app, group, terminal);
-    }
+  for (const std::string& group : headings(app)) {
+    const std::string rare = std::string(kRareGroup) + group;
+    std::vector<const CLI::Option*> options = options_of(app, group);
+    const std::vector<const CLI::Option*> more = options_of(app, rare);
+    if (all) options.insert(options.end(), more.begin(), more.end());
+    if (!all) num_left_out += more.size();
+    text += option_group(app, group, options, terminal);
   }
-  if (num_left_out > 0)
+  if (num_left_out > 0) {
     text += "\n" + std::to_string(num_left_out) + " rarer options: --help-all\n";
+  }
   const std::string footer = app.get_footer();
   return footer.empty() ? text : text + "\n" + paragraphs(footer, terminal);
 }

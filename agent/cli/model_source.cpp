@@ -11,6 +11,7 @@
 #include "hub/fetch.h"
 #include "hub/reference.h"
 #include "hub/settings.h"
+#include "peakline/json.h"
 
 namespace peakline::cli {
 namespace {
@@ -45,13 +46,24 @@ bool any_ends_with(const std::vector<std::string>& names, std::string_view endin
   });
 }
 
+// An adapter's own config names the model it was trained on.
+std::string hint_for_adapter(const fs::path& folder) {
+  const Result<std::string> text = read_file((folder / "adapter_config.json").string());
+  const Result<json::Value> config = json::parse(text ? *text : "");
+  const json::Value* base = config ? config->find("base_model_name_or_path") : nullptr;
+  if (base == nullptr || base->as_string() == nullptr) {
+    return "it holds an adapter: give the base model that its adapter_config.json names";
+  }
+  return "it holds an adapter of " + *base->as_string() + ": give that model";
+}
+
 // What the folder is instead, said from what lies in it.
-std::string hint_for_folder(const std::vector<std::string>& names) {
+std::string hint_for_folder(const fs::path& folder) {
+  const std::vector<std::string> names = names_in(folder);
   const auto has = [&names](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (has("adapter_config.json"))
-    return "it holds an adapter: give the base model that its adapter_config.json names";
+  if (has("adapter_config.json")) return hint_for_adapter(folder);
   if (has("model_index.json"))
     return "it holds a pipeline of several models: give the folder of one of them";
   if (has("params.json"))
@@ -74,7 +86,7 @@ Result<ModelSource> from_folder(const fs::path& folder) {
     return Error{ErrorCode::FileMissing,
                  folder.string(),
                  "the folder has no config.json",
-                 hint_for_folder(names_in(folder))};
+                 hint_for_folder(folder)};
   }
   Result<std::string> text = read_file(file.string());
   if (!text) return text.error();

@@ -1,9 +1,11 @@
 #include "cli/question.h"
 
 #include <utility>
+#include <vector>
 
 #include "cli/error_text.h"
 #include "cli/file.h"
+#include "cli/setup_values.h"
 #include "peakline/architecture.h"
 #include "peakline/gpu_catalogue.h"
 #include "peakline/model_config.h"
@@ -19,9 +21,15 @@ void append(Errors& errors, const Errors& more) {
 }
 
 std::string unknown_card_hint(const std::string& name) {
-  const std::string_view near = nearest_gpu(name);
-  const std::string other = "for a card that is not listed give its memory: --vram GiB";
-  return near.empty() ? other : "did you mean \"" + std::string(near) + "\"? Or, " + other;
+  std::vector<std::string_view> meant = gpus_called(card_of(name).name);
+  if (const std::string_view near = nearest_gpu(name); meant.empty() && !near.empty())
+    meant = {near};
+  std::string hint;
+  for (const std::string_view card : meant) {
+    hint += (hint.empty() ? "did you mean \"" : " or \"") + std::string(card) + "\"";
+  }
+  return hint + (hint.empty() ? "for" : "? For") +
+         " a card that is not listed give its memory: --vram GiB";
 }
 
 // Mistakes of a config alone, with the places estimate() would give them.
@@ -135,8 +143,11 @@ Errors Question::named(Errors errors, const ModelSource& model) {
     } else if (error.where.starts_with('/')) {
       error.where = place_in_setup(error.where);
     }
-    const bool is_card = error.code == ErrorCode::SetupUnknownGpu && error.where == "--gpu";
-    if (is_card) error.hint = unknown_card_hint(setup_.card_name());
+    if (error.where != "--gpu") continue;
+    if (error.code == ErrorCode::SetupUnknownGpu)
+      error.hint = unknown_card_hint(setup_.card_name());
+    if (error.code == ErrorCode::SetupInconsistent)
+      error.hint = "give it with --vram GiB instead of --gpu";
   }
   return errors;
 }

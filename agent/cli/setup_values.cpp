@@ -96,6 +96,11 @@ Result<json::Value> object_of(const std::string& text) {
   return json::Value{std::move(members)};
 }
 
+std::string_view without_trailing_spaces(std::string_view text) {
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
 Error bad_value(const std::string& option,
                 const std::string& text,
                 std::string_view expected,
@@ -159,16 +164,15 @@ void set_member(json::Value& root, std::string_view path, json::Value value) {
 }
 
 CardWord card_of(std::string_view text) {
-  if (find_gpu(text) != nullptr) return {std::string(text), 1};
-  const std::size_t digits = text.find_last_not_of("0123456789");
-  if (digits == std::string_view::npos || (text[digits] != 'x' && text[digits] != 'X')) {
-    return {std::string(text), 1};
-  }
-  const std::optional<std::int64_t> count = integer_of(text.substr(digits + 1));
-  std::string_view name = text.substr(0, digits);
-  while (name.ends_with(' ')) name.remove_suffix(1);
+  const CardWord one{std::string(text), 1};
+  if (!gpus_called(text).empty()) return one;
+  const std::size_t digits = text.find_last_not_of("0123456789") + 1;
+  const std::optional<std::int64_t> count = integer_of(text.substr(digits));
+  std::string_view name = without_trailing_spaces(text.substr(0, digits));
+  if (!count || (!name.ends_with('x') && !name.ends_with('X'))) return one;
+  name = without_trailing_spaces(name.substr(0, name.size() - 1));
   // Only where the rest is a card: "RTX 4091" is a misspelt name, not 4091 cards called RT.
-  if (!count || find_gpu(name) == nullptr) return {std::string(text), 1};
+  if (gpus_called(name).empty()) return one;
   return {std::string(name), *count};
 }
 
@@ -180,7 +184,7 @@ std::optional<Bytes> memory_of(std::string_view text) {
     text.remove_suffix(3);
     unit = 0x1p20;
   }
-  while (text.ends_with(' ')) text.remove_suffix(1);
+  text = without_trailing_spaces(text);
   constexpr double kMaxGibibytes = 1 << 20;
   const std::optional<double> number = number_of(std::string(text));
   if (!number || *number <= 0 || *number * unit > kMaxGibibytes * 0x1p30) return std::nullopt;

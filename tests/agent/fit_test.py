@@ -32,6 +32,9 @@ REFUSALS = [
     (["fit", "CONFIG", "--method", "qlra"], 64, ["E0304", "--method", "qlora"]),
     (["fit", "CONFIG", "--ckpt=perhaps"], 64, ["E0703", "true or false"]),
     (["fit", "CONFIG", "--gpu", "RTX 4091"], 64, ["E0306", "--gpu", "RTX 4090", "--vram"]),
+    (["fit", "CONFIG", "--gpu", "A100x4"], 64, ["E0306", "A100 40GB", "A100 80GB"]),
+    (["fit", "CONFIG", "--gpu", "custom"], 64, ["E0305", "--vram"]),
+    (["fit", "CONFIG", "--gpu", ""], 64, ["E0705", "--gpu"]),
     (["fit", "CONFIG", "--vram", "24GB"], 64, ["E0703", "--vram", "24564MiB"]),
     (["fit", "CONFIG", "--gpu", "T4", "--vram", "16"], 64, ["E0704"]),
     (["fit", "CONFIG", "--bf16", "--autocast", "fp16"], 64, ["E0704", "--bf16"]),
@@ -43,7 +46,8 @@ REFUSALS = [
     (["fit", "confg.json"], 65, ["E0501", "did you mean config.json?"]),
     (["fit", "a b"], 65, ["E0501"]),
     (["fit", "empty"], 65, ["E0501", "no config.json"]),
-    (["fit", "adapter"], 65, ["E0501", "adapter_config.json"]),
+    (["fit", "adapter"], 65, ["E0501", "adapter of org/base"]),
+    (["fit", "nameless"], 65, ["E0501", "adapter_config.json"]),
     (["fit", "gguf"], 65, ["E0501", "GGUF"]),
     (["fit", "model.safetensors"], 65, ["E0502", "weights"]),
     (["fit", "zero.json"], 65, ["E0102"]),
@@ -152,7 +156,8 @@ class Fit(unittest.TestCase):
 
     def test_refusals(self):
         self.write("empty/readme.txt", "")
-        self.write("adapter/adapter_config.json", "{}")
+        self.write("adapter/adapter_config.json", '{"base_model_name_or_path": "org/base"}')
+        self.write("nameless/adapter_config.json", "{}")
         self.write("gguf/model-q4.gguf", "GGUF")
         self.write("model.safetensors", b"\0\0\0\0")
         self.write("zero.json", "")
