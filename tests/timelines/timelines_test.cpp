@@ -2,8 +2,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
+#include "peakline/allocator.h"
 #include "peakline/estimate.h"
 #include "support/truth_row.h"
 #include "timeline/diff.h"
@@ -49,6 +51,32 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
     }
     CHECK(comparison.compared_events > 1000);
   }
+}
+
+TEST_CASE("an implied first step gives the peaks of a first step that was run", "[timeline][property]") {
+  const auto shared = shared_data();
+  if (!shared) SKIP("no recorded rows on this machine: set PEAKLINE_SHARED");
+  std::istringstream rows(read_text(*shared / "truth.jsonl"));
+  int compared = 0;
+  for (std::string line; std::getline(rows, line) && compared < 40;) {
+    const nlohmann::json row = nlohmann::json::parse(line);
+    const Result<ModelConfig> config = parse_model_config(config_of(row, *shared));
+    const Result<TrainSetup> setup = parse_train_setup(setup_of(row.at("settings")));
+    if (!config || !setup) continue;
+    const Result<Architecture> architecture = build_architecture(*config);
+    if (!architecture) continue;
+    const Result<Events> both = simulate(*architecture, *setup);
+    if (!both) continue;
+    const Result<Events> steady = simulate_steady_step(*architecture, *setup);
+    REQUIRE(steady.has_value());
+    const AllocatorPeaks expected = replay(*both, {});
+    const AllocatorPeaks got = replay(*steady, {});
+    INFO(row.at("key"));
+    CHECK(got.allocated == expected.allocated);
+    CHECK(got.reserved == expected.reserved);
+    ++compared;
+  }
+  CHECK(compared == 40);
 }
 
 }  // namespace

@@ -169,6 +169,8 @@ class Engine {
   [[nodiscard]] virtual Phase phase() const = 0;
   virtual Module enter_module(Module module) = 0;  // returns the module left, to be entered again
   virtual void mark(const Tensor& tensor, Role role) = 0;
+  // From here to the next phase: what an implied first step would have left alive.
+  virtual void begin_leftovers() = 0;
   // The run is over: what is torn down after this is not part of it.
   virtual void finish_recording() = 0;
 

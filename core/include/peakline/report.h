@@ -71,10 +71,9 @@ struct Interval {
 
 struct Memory {
   Bytes tensor_peak;     // live bytes, each rounded to 512
-  Bytes allocated_peak;  // what torch.cuda.max_memory_allocated reports; equals tensor_peak until
-                         // the allocator is simulated, and the notes say so
-  Bytes reserved_peak;
-  Bytes process_peak;  // midpoint of `interval`
+  Bytes allocated_peak;  // blocks handed out: torch.cuda.max_memory_allocated
+  Bytes reserved_peak;   // segments held: torch.cuda.max_memory_reserved
+  Bytes process_peak;    // midpoint of `interval`: nvidia-smi
   Bytes context;
   Bytes workspace;
   Interval interval;   // of the process

@@ -43,6 +43,9 @@ struct Events {
   std::vector<EventTensor> tensors;
   std::vector<std::int32_t> events;  // i >= 0 allocates tensors[i], i < 0 frees tensors[-i - 1]
   std::vector<PhaseMark> phases;
+  // Where a first step is implied instead of run: the events from here to the first `data` mark make what it
+  // leaves alive, optimizer states first. -1 where both steps are in the list.
+  std::int32_t leftovers_begin = -1;
   bool too_large = false;  // the event budget ran out; nothing after it was recorded
 };
 

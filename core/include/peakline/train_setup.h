@@ -52,6 +52,13 @@ struct QuantizationSetup {
   bool prepare_model_for_kbit_training = true;
 };
 
+// PYTORCH_CUDA_ALLOC_CONF, in its spelling.
+struct AllocatorSetup {
+  bool expandable_segments = false;
+  std::optional<std::int64_t> max_split_size_mb;
+  std::optional<double> garbage_collection_threshold;  // share of the card's memory, 0 to 1
+};
+
 struct GpuSetup {
   std::string name;  // as in the catalogue, or "custom"
   std::int64_t count = 1;
@@ -88,6 +95,7 @@ struct TrainSetup {
   bool use_liger_kernel = false;
   LoraSetup lora;
   QuantizationSetup quantization;
+  AllocatorSetup allocator;
   GpuSetup gpu;
 
   json::Value document;                // the resolved setup as JSON, for the report

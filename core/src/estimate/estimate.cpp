@@ -27,8 +27,6 @@ void fill_memory(Report& report, const Events& events) {
   Analysis analysis = analyse(events, report.architecture.vocab_size);
   Memory& memory = report.memory;
   memory.tensor_peak = analysis.peak.bytes;
-  memory.allocated_peak = analysis.peak.bytes;
-  memory.reserved_peak = analysis.peak.bytes;
   memory.static_bytes = analysis.static_bytes;
   memory.peak_phase = analysis.peak_phase;
   memory.peak_op = analysis.peak_op;
@@ -39,10 +37,7 @@ void fill_memory(Report& report, const Events& events) {
   report.provenance.push_back({"/memory/tensor_peak_bytes", "derived",
                                "One training step simulated allocation by allocation, as transformers 5.24, PEFT 0.21 "
                                "and torch 2.13 make them; the peak is the second step's."});
-  report.notes.push_back(
-      "The caching allocator is not simulated yet: allocated_peak_bytes and reserved_peak_bytes repeat "
-      "tensor_peak_bytes, and fragmentation is one term of the interval.");
-  judge(report);
+  judge(report, events);
 }
 
 // The bytes of the weights alone: all that is said of a model whose step is not modelled.

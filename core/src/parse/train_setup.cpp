@@ -109,6 +109,18 @@ LoraSetup lora_of(const SetupValues& values) {
   return lora;
 }
 
+AllocatorSetup allocator_of(const SetupValues& values) {
+  AllocatorSetup allocator;
+  allocator.expandable_segments = values.flag("allocator.expandable_segments");
+  if (!values.at("allocator.max_split_size_mb").is_null()) {
+    allocator.max_split_size_mb = values.integer("allocator.max_split_size_mb");
+  }
+  if (!values.at("allocator.garbage_collection_threshold").is_null()) {
+    allocator.garbage_collection_threshold = values.number("allocator.garbage_collection_threshold");
+  }
+  return allocator;
+}
+
 QuantizationSetup quantization_of(const SetupValues& values) {
   QuantizationSetup quantization;
   quantization.load_in_8bit = values.flag("quantization.load_in_8bit");
@@ -153,6 +165,7 @@ TrainSetup setup_of(const SetupValues& values, bool total_is_reported) {
   setup.use_liger_kernel = values.flag("use_liger_kernel");
   setup.lora = lora_of(values);
   setup.quantization = quantization_of(values);
+  setup.allocator = allocator_of(values);
   setup.gpu = gpu_of(values, total_is_reported);
   setup.document = values.document();
   setup.origins = values.origins();

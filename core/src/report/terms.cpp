@@ -21,10 +21,12 @@ Term workspace_term(const GpuSetup& gpu) {
   return {"cuBLAS workspaces", two, two, "2 x 8.125 MiB seen in 60 of 61 runs on T4 and A100"};
 }
 
-Term allocator_term(Bytes tensors) {
-  const Bytes share = scaled(tensors, 10, 100);
-  return {"allocator blocks, fragmentation and loader history", Bytes(0), std::max(share, scaled(gibibytes(1), 3, 10)),
-          "live tensors are a floor; published runs reserve up to 10 % more, at least 0.3 GiB"};
+Term history_term(Bytes reserved) {
+  const Bytes low = Bytes(0) - scaled(reserved, 5, 100);
+  const Bytes high = std::max(scaled(reserved, 10, 100), scaled(gibibytes(1), 3, 10));
+  return {"allocator history against the replay", low, high,
+          "the replay overshoots in 4 of 21 T4 runs by up to 5 %; nvidia-smi is 1.3 to 2.3 GiB above it on A100 "
+          "runs of 20 to 70 GiB"};
 }
 
 Term usable_term(const GpuSetup& gpu) {

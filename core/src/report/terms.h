@@ -21,8 +21,9 @@ struct Term {
 [[nodiscard]] Term context_term(const GpuSetup& gpu);
 // One cuBLAS workspace for the forward thread, one for autograd's.
 [[nodiscard]] Term workspace_term(const GpuSetup& gpu);
-// Blocks and fragmentation of the caching allocator above the live tensors.
-[[nodiscard]] Term allocator_term(Bytes tensors);
+// How far a real run's segments are from the replayed ones: a loader's history, library workspaces, chance.
+// `low` is what the replay may overshoot by, `high` what a run may hold in addition.
+[[nodiscard]] Term history_term(Bytes reserved);
 // What the card can hand out: low and high are equal where the driver's own number is known.
 [[nodiscard]] Term usable_term(const GpuSetup& gpu);
 

@@ -1,7 +1,10 @@
 #include "report/verdict.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "peakline/allocator.h"
 #include "report/terms.h"
 
 namespace peakline {
@@ -19,12 +22,53 @@ std::string range_text(Bytes low, Bytes high) {
   return first == second ? first : first + " to " + second;
 }
 
-std::string sentence_of(Answer answer, const Report& report, const Term& usable) {
-  const std::string needs = range_text(report.memory.interval.low, report.memory.interval.high);
+AllocatorOptions options_of(const TrainSetup& setup) {
+  AllocatorOptions options;
+  options.expandable_segments = setup.allocator.expandable_segments;
+  if (setup.allocator.max_split_size_mb) options.max_split_size = mebibytes(*setup.allocator.max_split_size_mb);
+  if (setup.allocator.garbage_collection_threshold) {
+    options.garbage_collection_percent = std::lround(*setup.allocator.garbage_collection_threshold * 100.0);
+  }
+  return options;
+}
+
+// The uncertain terms of one report.
+struct Terms {
+  Term context;
+  Term workspace;
+  Term history;
+  Term usable;
+
+  // What the allocator's segments may take in all.
+  [[nodiscard]] Bytes least_capacity() const { return usable.low - context.high - workspace.high - history.high; }
+  [[nodiscard]] Bytes most_capacity() const { return usable.high - context.low - workspace.low - history.low; }
+};
+
+bool passes(const Report& report, const Events& events, Bytes capacity) {
+  if (report.memory.reserved_peak <= capacity) return true;
+  // Live blocks are a floor no allocator gets under.
+  if (report.memory.tensor_peak > capacity) return false;
+  AllocatorOptions options = options_of(report.setup);
+  options.capacity = capacity;
+  return !replay(events, options).out_of_memory;
+}
+
+Answer answer_of(const Report& report, const Events& events, const Terms& terms) {
+  if (passes(report, events, terms.least_capacity())) return Answer::Fits;
+  return passes(report, events, terms.most_capacity()) ? Answer::TooClose : Answer::DoesNotFit;
+}
+
+std::string sentence_of(const Report& report, const Term& usable) {
+  const Interval& interval = report.memory.interval;
+  const std::string needs = range_text(interval.low, interval.high);
   const std::string has = range_text(usable.low, usable.high);
   const std::string card = report.setup.gpu.name.empty() ? "this card" : report.setup.gpu.name;
-  switch (answer) {
+  switch (report.verdict.answer) {
     case Answer::Fits:
+      if (interval.high > usable.low) {
+        return "Fits, but only just: it would take " + needs + " if it could; within the " + has + " of " + card +
+               " PyTorch gives cached memory back and goes on.";
+      }
       return "Fits: needs " + needs + " of the " + has + " that " + card + " can use.";
     case Answer::TooClose:
       return "Too close to call: needs " + needs + ", and " + card + " can use " + has + ".";
@@ -42,31 +86,38 @@ void explain(Report& report, const Term& term) {
                                range_text(term.low, term.high) + ": " + std::string(term.source) + "."});
 }
 
+void replay_without_limit(Report& report, const Events& events) {
+  AllocatorOptions options = options_of(report.setup);
+  options.garbage_collection_percent.reset();  // a threshold is a share of a limit
+  const AllocatorPeaks peaks = replay(events, options);
+  report.memory.allocated_peak = peaks.allocated;
+  report.memory.reserved_peak = peaks.reserved;
+}
+
 }  // namespace
 
-void judge(Report& report) {
+void judge(Report& report, const Events& events) {
   Memory& memory = report.memory;
-  const Term context = context_term(report.setup.gpu);
-  const Term workspace = workspace_term(report.setup.gpu);
-  const Term allocator = allocator_term(memory.tensor_peak);
-  const Term usable = usable_term(report.setup.gpu);
-  memory.context = scaled(context.low + context.high, 1, 2);
-  memory.workspace = workspace.high;
-  memory.interval.low = memory.tensor_peak + context.low + workspace.low + allocator.low;
-  memory.interval.high = memory.tensor_peak + context.high + workspace.high + allocator.high;
-  memory.interval.why = "live tensors plus CUDA context, cuBLAS workspaces and the allocator's overhead, each at its low and high end";
+  replay_without_limit(report, events);
+  const Terms terms{context_term(report.setup.gpu), workspace_term(report.setup.gpu),
+                    history_term(memory.reserved_peak), usable_term(report.setup.gpu)};
+  memory.context = scaled(terms.context.low + terms.context.high, 1, 2);
+  memory.workspace = terms.workspace.high;
+  // Live tensors are a floor.
+  const Bytes least = std::max(memory.reserved_peak + terms.history.low, memory.tensor_peak);
+  memory.interval.low = least + terms.context.low + terms.workspace.low;
+  memory.interval.high = memory.reserved_peak + terms.history.high + terms.context.high + terms.workspace.high;
+  memory.interval.why =
+      "replayed segments plus CUDA context, cuBLAS workspaces and the allocator's history, each at its low and "
+      "high end";
   memory.process_peak = scaled(memory.interval.low + memory.interval.high, 1, 2);
   Verdict& verdict = report.verdict;
-  verdict.usable = usable.low;
-  verdict.margin = usable.low - memory.interval.high;
-  verdict.risk = risk_of(memory.interval.high, usable.low);
-  if (memory.interval.high <= usable.low) {
-    verdict.answer = Answer::Fits;
-  } else {
-    verdict.answer = memory.interval.low > usable.high ? Answer::DoesNotFit : Answer::TooClose;
-  }
-  verdict.sentence = sentence_of(verdict.answer, report, usable);
-  for (const Term* term : {&context, &workspace, &allocator, &usable}) explain(report, *term);
+  verdict.usable = terms.usable.low;
+  verdict.margin = terms.usable.low - memory.interval.high;
+  verdict.answer = answer_of(report, events, terms);
+  verdict.risk = risk_of(memory.interval.high, terms.usable.low);
+  verdict.sentence = sentence_of(report, terms.usable);
+  for (const Term* term : {&terms.context, &terms.workspace, &terms.history, &terms.usable}) explain(report, *term);
 }
 
 }  // namespace peakline

@@ -1,12 +1,14 @@
-// From the numbers and their uncertain terms to an answer.
+// From the events and their uncertain terms to an answer.
 #pragma once
 
 #include "peakline/report.h"
+#include "peakline/symbolic.h"
 
 namespace peakline {
 
-// Fills context, workspace, interval, process_peak and the verdict from tensor_peak and the card. Until the
-// caching allocator is simulated, blocks and fragmentation are one term of the interval.
-void judge(Report& report);
+// Fills the allocator's numbers, context, workspaces, the interval and the verdict. `report.memory.tensor_peak`
+// and the setup must be there. The events are replayed without limit, for the numbers shown, and where those
+// come close to the card once more under its limit: PyTorch gives cached segments back before it fails.
+void judge(Report& report, const Events& events);
 
 }  // namespace peakline

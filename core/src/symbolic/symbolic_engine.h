@@ -25,6 +25,9 @@ class SymbolicEngine final : public Engine {
   [[nodiscard]] Phase phase() const override { return phase_; }
   Module enter_module(Module module) override { return std::exchange(module_, module); }
   void mark(const Tensor& tensor, Role role) override;
+  void begin_leftovers() override {
+    events_.leftovers_begin = static_cast<std::int32_t>(events_.events.size());
+  }
   void finish_recording() override { recording_ = false; }
   bool set_grad_enabled(bool enabled) override { return std::exchange(grad_enabled_, enabled); }
   std::optional<DType> set_autocast(std::optional<DType> dtype) override {

@@ -51,9 +51,11 @@ class Training {
     if (setup.autocast == Autocast::Fp16) autocast_ = DType::Float16;
   }
 
-  // What a first step leaves alive: the optimizer's states and three numbers.
+  // What a first step leaves alive: the optimizer's states, the last batch and two numbers, in birth order.
   void assume_first_step() {
+    e_.begin_leftovers();
     optimizer_.create_states(loaded_.trainable);
+    { const Batch last = source_.next(); }
     last_check_ = e_.factory("isinf", Shape{}, DType::Bool);
     if (setup_.max_grad_norm > 0.0 && !loaded_.trainable.empty()) {
       grad_norm_ = e_.factory("linalg_vector_norm", Shape{}, loaded_.trainable[0].tensor.dtype());
