@@ -19,8 +19,8 @@ struct Command {
   std::function<ExitCode()> (*attach)(CLI::App& app) = nullptr;
 };
 
-extern const Command kFitCommand;    // fit_command.cpp
-extern const Command kServeCommand;  // serve_command.cpp
+extern const Command kFitCommand;       // fit_command.cpp
+extern const Command kServeCommand;     // serve_command.cpp
 extern const Command kTimelineCommand;  // timeline_command.cpp
 
 // In the order of --help.

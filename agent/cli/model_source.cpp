@@ -1,6 +1,7 @@
 #include "cli/model_source.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "cli/file.h"
 #include "cli/nearest.h"
+#include "cli/terminal.h"
 #include "hub/fetch.h"
 #include "hub/reference.h"
 #include "hub/settings.h"
@@ -117,6 +119,22 @@ Result<ModelSource> from_file(const std::string& path) {
   return error;
 }
 
+// A line on the terminal for as long as this lives.
+class Waiting {
+ public:
+  explicit Waiting(const std::string& text) : shows_(terminal_of(Stream::Err).colours) {
+    if (shows_) std::fprintf(stderr, "%s", tame(text).c_str());
+  }
+  ~Waiting() {
+    if (shows_) std::fputs("\r\x1b[K", stderr);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  bool shows_;
+};
+
 Result<ModelSource> from_hub(const std::string& argument, const std::string& revision) {
   const Result<hub::Settings> settings = hub::settings_from_environment();
   if (!settings) return settings.error();
@@ -131,6 +149,7 @@ Result<ModelSource> from_hub(const std::string& argument, const std::string& rev
     }
     reference->revision = revision;
   }
+  const Waiting waiting("asking " + settings->endpoint + " for " + reference->id + " ...");
   Result<hub::File> file = hub::fetch(*reference, *settings);
   if (!file) return file.error();
   const std::string version =

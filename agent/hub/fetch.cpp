@@ -29,6 +29,7 @@ bool is_redirect(const HttpAnswer& answer) {
 // Follows redirects by hand: each target is judged anew.
 HttpAnswer get_following(std::string address, const Settings& settings) {
   HttpAnswer answer;
+  std::string commit;  // named by the hub's own answer, not by the server it sends on to
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
     const std::optional<Url> url = parse_url(address);
     if (!url) {
@@ -45,6 +46,8 @@ HttpAnswer get_following(std::string address, const Settings& settings) {
     request.without_proxy = url->is_loopback();
     if (may_see_token(*url, settings)) request.token = settings.token;
     answer = http_get(request);
+    if (commit.empty()) commit = answer.commit;
+    answer.commit = commit;
     if (!answer.failure.empty() || !is_redirect(answer)) return answer;
     address = answer.redirect;
   }

@@ -58,6 +58,10 @@ std::string seconds_of_rate_limit(std::string_view value) {
   return std::string(value.substr(0, value.find_first_not_of("0123456789")));
 }
 
+bool is_commit(std::string_view text) {
+  return text.size() == 40 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
   HttpAnswer& answer = static_cast<Transfer*>(user)->answer;
   const std::string_view line(data, size * count);
@@ -67,7 +71,7 @@ std::size_t on_header(char* data, std::size_t size, std::size_t count, void* use
   const std::string value(trimmed(line.substr(colon + 1)).substr(0, kMaxHeaderValue));
   if (name == "x-error-code") answer.error_code = value;
   if (name == "x-error-message") answer.error_message = value;
-  if (name == "x-repo-commit") answer.commit = value;
+  if (name == "x-repo-commit" && is_commit(value)) answer.commit = value;
   if (name == "retry-after") answer.retry_after = value;
   if (name == "ratelimit" && answer.retry_after.empty())
     answer.retry_after = seconds_of_rate_limit(value);

@@ -48,6 +48,14 @@ Result<Settings> settings_from_environment() {
          "the value holds spaces, line breaks or letters outside ASCII, so it is no token",
          "copy the token again, or unset HF_TOKEN to ask without one"});
   }
+  const bool in_clear =
+      settings.endpoint_url.scheme == "http" && !settings.endpoint_url.is_loopback();
+  if (in_clear && !settings.token.empty()) {
+    errors.push_back({ErrorCode::HubBadToken,
+                      "HF_TOKEN",
+                      "the token would be sent to " + settings.endpoint + " unencrypted",
+                      "use an https address in HF_ENDPOINT, or unset HF_TOKEN"});
+  }
   const std::string offline = environment("HF_HUB_OFFLINE");
   settings.offline = offline == "1" || offline == "true" || offline == "TRUE" || offline == "YES" ||
                      offline == "yes" || offline == "ON" || offline == "on";

@@ -130,6 +130,7 @@ class Hub(unittest.TestCase):
         self.assertIn(said.code, ANSWERS, said)
         self.assertEqual(self.hub.hub.requests[0][1], f"Bearer {GOOD_TOKEN}")
         self.assertEqual(self.hub.cdn.requests, [("/repo/config?signature=1", None)])
+        self.assertIn(f"org/cdn@{COMMIT[:7]}", said.out)
 
     def test_without_a_token_nothing_is_authorised(self):
         self.fit("org/good")
@@ -141,6 +142,12 @@ class Hub(unittest.TestCase):
         self.assertIn("E0607", said.err)
         self.assertNotIn("hf_one", said.err)
         self.assertEqual(self.hub.hub.requests, [])
+
+    def test_the_token_is_not_sent_in_the_clear(self):
+        said = self.fit("org/good", token=GOOD_TOKEN, HF_ENDPOINT="http://hub.example")
+        self.assertEqual(said.code, UNREACHABLE, said)
+        self.assertIn("unencrypted", said.err)
+        self.assertNotIn(GOOD_TOKEN, said.err)
 
     def test_a_busy_hub_is_asked_again(self):
         said = self.fit("org/busy")
