@@ -182,7 +182,10 @@ Result<ModelSource> read_model(const std::string& argument, const std::string& r
     if (model || hub::is_address(argument)) return model;
     // A misspelt path may look like an id.
     for (Error& error : model.error()) {
-      error.hint += "; a file or folder called " + argument + " does not exist here";
+      const bool may_be_path =
+          error.code == ErrorCode::HubNotFound || error.code == ErrorCode::HubUnreachable;
+      if (may_be_path)
+        error.hint += "; a file or folder called " + argument + " does not exist here";
     }
     return model;
   }
