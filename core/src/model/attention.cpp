@@ -30,6 +30,34 @@ Tensor repeat_kv(Engine& e, const Tensor& states, std::int64_t repeats) {
   return e.reshape(std::move(spread), Shape{s[0], s[1] * repeats, s[2], s[3]});
 }
 
+// transformers 5.24, LlamaModel's eager_attention_forward. Rule R035: scores, masked scores, their float32
+// softmax and its cast are whole [S, S] matrices of every head.
+Attended eager_attention_forward(Engine& e, const Tensor& query, const Tensor& key, const Tensor& value,
+                                 const Tensor& mask, const ModelOptions& options) {
+  const std::int64_t groups = options.num_attention_heads / options.num_key_value_heads;
+  Tensor key_states = groups > 1 ? repeat_kv(e, key, groups) : key;
+  Tensor value_states = groups > 1 ? repeat_kv(e, value, groups) : value;
+  Attended out;
+  {
+    Tensor turned = e.transpose(key_states, 2, 3);
+    Tensor scores = e.matmul(query, std::move(turned));
+    out.weights = e.mul_scalar(std::move(scores));
+  }
+  if (mask.defined()) {
+    Tensor masked = e.add(out.weights, mask);
+    out.weights = std::move(masked);
+  }
+  {
+    Tensor probabilities = e.softmax_last(out.weights, DType::Float32);
+    Tensor cast = e.to(std::move(probabilities), query.dtype());
+    out.weights = std::move(cast);
+  }
+  Tensor mixed = e.matmul(out.weights, value_states);
+  Tensor heads_last = e.transpose(std::move(mixed), 1, 2);
+  out.hidden_states = e.contiguous(std::move(heads_last));
+  return out;
+}
+
 // transformers 5.24, integrations/sdpa_attention.py. Rule R031: grouped heads are passed on as they are only
 // without a mask; with one, keys and values are repeated to every head first.
 Tensor sdpa_attention_forward(Engine& e, const Tensor& query, Tensor key, Tensor value, const Tensor& mask,
@@ -53,7 +81,7 @@ Tensor sdpa_attention_forward(Engine& e, const Tensor& query, Tensor key, Tensor
 }  // namespace
 
 // transformers 5.24, LlamaAttention.forward and Qwen3Attention.forward.
-Tensor attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer, const Rotation& rotation,
+Attended attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer, const Rotation& rotation,
                  const Tensor& mask, const ModelOptions& options, std::int32_t index) {
   ModuleScope scope(e, "self_attn", index);
   Tensor query_states = linear(e, hidden_states, layer.q_proj, options, index);
@@ -68,16 +96,21 @@ Tensor attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& lay
   } else {
     apply_rotary_pos_emb(e, query_states, key_states, rotation);
   }
-  Tensor attn_output = sdpa_attention_forward(e, query_states, key_states, value_states, mask, options);
+  Attended out;
+  if (options.eager_attention) {
+    out = eager_attention_forward(e, query_states, key_states, value_states, mask, options);
+  } else {
+    out.hidden_states = sdpa_attention_forward(e, query_states, key_states, value_states, mask, options);
+  }
   const Shape flat{hidden_states.size(0), hidden_states.size(1),
                    options.num_attention_heads * options.head_dim};
   {
-    Tensor reshaped = e.reshape(std::move(attn_output), flat);
-    attn_output = e.contiguous(std::move(reshaped));
+    Tensor reshaped = e.reshape(std::move(out.hidden_states), flat);
+    out.hidden_states = e.contiguous(std::move(reshaped));
   }
-  Tensor projected = linear(e, attn_output, layer.o_proj, options, index);
-  attn_output = std::move(projected);
-  return attn_output;
+  Tensor projected = linear(e, out.hidden_states, layer.o_proj, options, index);
+  out.hidden_states = std::move(projected);
+  return out;
 }
 
 }  // namespace peakline

@@ -18,10 +18,9 @@ Tensor decoder_layer(Engine& e, const Tensor& input, const DecoderLayer& layer, 
   ModuleScope scope(e, "", index);
   Tensor residual = input;
   Tensor hidden_states = rms_norm(e, input, layer.input_layernorm, options, index);
-  {
-    Tensor attended = attention(e, hidden_states, layer, rotation, mask, options, index);
-    hidden_states = std::move(attended);
-  }
+  // The layer's frame holds the attention weights, where there are any, until it returns.
+  Attended attended = attention(e, hidden_states, layer, rotation, mask, options, index);
+  hidden_states = std::move(attended.hidden_states);
   {
     Tensor sum = e.add(residual, hidden_states);
     hidden_states = std::move(sum);
@@ -47,16 +46,18 @@ struct Masks {
   Tensor sliding;
 };
 
-Masks causal_masks(Engine& e, const CausalLm& model, const Batch& batch, const Tensor& position_ids) {
-  const std::int64_t rows = batch.input_ids.size(0);
-  const std::int64_t length = batch.input_ids.size(1);
+Masks causal_masks(Engine& e, const CausalLm& model, const Batch& batch, const Tensor& position_ids,
+                   DType dtype) {
+  MaskRequest request;
+  request.batch = batch.input_ids.size(0);
+  request.length = batch.input_ids.size(1);
+  request.padded = model.options.padded_batches;
+  if (model.options.eager_attention) request.additive = dtype;
   Masks masks;
-  if (model.options.has_full_layers) {
-    masks.full = causal_mask(e, batch.attention_mask, position_ids, rows, length, std::nullopt);
-  }
+  if (model.options.has_full_layers) masks.full = causal_mask(e, batch.attention_mask, position_ids, request);
   if (model.options.sliding_window) {
-    masks.sliding =
-        causal_mask(e, batch.attention_mask, position_ids, rows, length, model.options.sliding_window);
+    request.sliding_window = model.options.sliding_window;
+    masks.sliding = causal_mask(e, batch.attention_mask, position_ids, request);
   }
   return masks;
 }
@@ -77,7 +78,7 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
     Tensor shifted = e.add_scalar(std::move(range));
     position_ids = e.unsqueeze(std::move(shifted), 0);
   }
-  const Masks masks = causal_masks(e, model, batch, position_ids);
+  const Masks masks = causal_masks(e, model, batch, position_ids, inputs_embeds.dtype());
   Tensor hidden_states = inputs_embeds;
   const Rotation rotation = rotary_embedding(e, model, position_ids, hidden_states.dtype());
   for (std::size_t i = 0; i < model.layers.size(); ++i) {

@@ -29,52 +29,74 @@ Tensor positions(Engine& e, std::int64_t length) {
   return e.add_scalar(std::move(range));
 }
 
-// sliding_window_overlay and causal_mask_function, combined by and_masks; then the padding mask.
-Tensor build(Engine& e, const Tensor& padding, std::int64_t batch, std::int64_t length) {
-  const Shape square{1, 1, length, length};
-  Tensor batch_range = e.factory("arange", Shape{batch}, DType::Int64);
-  Tensor head_range = e.factory("arange", Shape{1}, DType::Int64);
-  Tensor query = positions(e, length);
-  Tensor key = positions(e, length);
-  Tensor mask;
-  if (padding.defined()) mask = e.factory("new_ones", Shape{}, DType::Bool);
+// and_masks starts from a scalar of ones and keeps every partial result until the next one exists.
+Tensor combined(Engine& e, Tensor so_far, const char* op, const Shape& shape) {
+  Tensor part = e.factory(op, shape, DType::Bool);
+  Tensor both = e.factory("bitwise_and.Tensor", shape, DType::Bool);
+  so_far.reset();
+  return both;
+}
+
+// causal_mask_function, under sliding_window_overlay where there is a window: [1, 1, S, S].
+Tensor pattern(Engine& e, const MaskRequest& request) {
+  const Shape square{1, 1, request.length, request.length};
+  if (!request.sliding_window) return e.factory("le.Tensor", square, DType::Bool);
   Tensor window;
   {
     Tensor one = e.factory("new_ones", Shape{}, DType::Bool);
-    Tensor start = e.factory("sub.Tensor", Shape{1, 1, length, 1}, DType::Int64);
+    Tensor start = e.factory("sub.Tensor", Shape{1, 1, request.length, 1}, DType::Int64);
     Tensor inside = e.factory("gt.Tensor", square, DType::Bool);
     start.reset();
     window = e.factory("bitwise_and.Tensor", square, DType::Bool);
   }
-  Tensor both;
+  return combined(e, std::move(window), "le.Tensor", square);
+}
+
+// sdpa_mask: the pattern, and the padding mask over it.
+Tensor build(Engine& e, const Tensor& padding, const MaskRequest& request) {
+  const std::int64_t length = request.length;
+  const Shape whole{request.batch, 1, length, length};
+  Tensor batch_range = e.factory("arange", Shape{request.batch}, DType::Int64);
+  Tensor head_range = e.factory("arange", Shape{1}, DType::Int64);
+  Tensor query = positions(e, length);
+  Tensor key = positions(e, length);
+  if (!padding.defined()) return e.expand(pattern(e, request), whole);
+  Tensor started;
   {
-    Tensor causal = e.factory("le.Tensor", square, DType::Bool);
-    both = e.factory("bitwise_and.Tensor", square, DType::Bool);
+    Tensor one = e.factory("new_ones", Shape{}, DType::Bool);
+    Tensor shape = pattern(e, request);
+    started = e.factory("bitwise_and.Tensor", Shape{1, 1, length, length}, DType::Bool);
   }
-  window.reset();
-  if (!padding.defined()) return e.expand(std::move(both), Shape{batch, 1, length, length});
-  Tensor started = e.factory("bitwise_and.Tensor", square, DType::Bool);
-  both.reset();
-  Tensor kept = e.factory("index.Tensor", Shape{batch, 1, 1, length}, DType::Bool);
-  Tensor out = e.factory("bitwise_and.Tensor", Shape{batch, 1, length, length}, DType::Bool);
-  return out;
+  Tensor kept = e.factory("index.Tensor", Shape{request.batch, 1, 1, length}, DType::Bool);
+  return e.factory("bitwise_and.Tensor", whole, DType::Bool);
+}
+
+bool needs_mask(const MaskRequest& request) {
+  const bool window_reached = request.sliding_window && request.length >= *request.sliding_window;
+  return request.additive.has_value() || request.padded || window_reached;
 }
 
 }  // namespace
 
-// transformers 5.24, masking_utils.py: _preprocess_mask_arguments and sdpa_mask.
-Tensor causal_mask(Engine& e, const Tensor& attention_mask, const Tensor& position_ids, std::int64_t batch,
-                   std::int64_t length, std::optional<std::int64_t> sliding_window) {
+// transformers 5.24, masking_utils.py: _preprocess_mask_arguments, sdpa_mask and eager_mask.
+Tensor causal_mask(Engine& e, const Tensor& attention_mask, const Tensor& position_ids,
+                   const MaskRequest& request) {
   NoGrad no_grad(e);
   Tensor padding;
   if (attention_mask.defined()) {
     padding = e.to(attention_mask, DType::Bool);
   } else {
-    look_for_packed_sequences(e, position_ids, batch, length);
+    look_for_packed_sequences(e, position_ids, request.batch, request.length);
   }
-  if (sliding_window && length >= *sliding_window) return build(e, padding, batch, length);
-  if (padding.defined()) Tensor kept = e.sum(padding);
-  return {};
+  const bool window_reached = request.sliding_window && request.length >= *request.sliding_window;
+  // Is every token kept? Not asked where a mask is built anyway.
+  if (padding.defined() && !request.additive && !window_reached) Tensor kept = e.sum(padding);
+  if (!needs_mask(request)) return {};
+  Tensor mask = build(e, padding, request);
+  if (!request.additive) return mask;
+  Tensor zero = e.factory("zeros", Shape{}, *request.additive);
+  Tensor lowest = e.factory("scalar_tensor", Shape{}, *request.additive);
+  return e.factory("where.self", mask.sizes(), *request.additive);
 }
 
 }  // namespace peakline

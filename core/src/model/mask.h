@@ -8,11 +8,18 @@
 
 namespace peakline {
 
-// attention_mask [B, S] int64 or undefined, without padding; returns bool [B, 1, S, S], or an undefined
-// handle where the kernel's own causal flag does. Rule R030: a mask is built as soon as S reaches the
-// sliding window, padding or not.
+struct MaskRequest {
+  std::int64_t batch = 0;
+  std::int64_t length = 0;
+  std::optional<std::int64_t> sliding_window;
+  bool padded = false;            // some token of attention_mask is masked out
+  std::optional<DType> additive;  // eager attention adds a mask of this type, and always needs one
+};
+
+// attention_mask [B, S] int64 or undefined. Returns bool [B, 1, S, S] (or additive), or an undefined handle
+// where the kernel's own causal flag does. Rule R030: a mask is built as soon as S reaches the sliding window,
+// padding or not.
 [[nodiscard]] Tensor causal_mask(Engine& e, const Tensor& attention_mask, const Tensor& position_ids,
-                                 std::int64_t batch, std::int64_t length,
-                                 std::optional<std::int64_t> sliding_window);
+                                 const MaskRequest& request);
 
 }  // namespace peakline

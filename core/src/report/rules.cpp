@@ -37,6 +37,8 @@ constexpr std::array kRules = {
          "aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp", kTorch},
     Rule{"R034", "Where no fused kernel takes the inputs, attention materialises the S x S scores.",
          "aten/src/ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math", kTorch},
+    Rule{"R035", "Eager attention keeps whole S x S matrices of every head: the float32 softmax and its cast.",
+         "transformers/models/*/modeling_*.py, eager_attention_forward", kTransformers},
     Rule{"R040", "The causal loss casts the whole logits to float32; log-probabilities and two gradients of that size follow.",
          "transformers/loss/loss_utils.py, ForCausalLMLoss", kTransformers},
     Rule{"R041", "Liger computes loss and gradients by chunks of tokens; whole logits never exist.",
@@ -64,6 +66,7 @@ std::string_view id_of(std::string_view op, std::string_view module, Phase phase
   if (op == "_foreach_sqrt") return "R050";
   if (module == "optimizer state" && dtype == DType::UInt8) return "R051";
   if (op == "hidden:flash_backward") return "R033";
+  if (op == "_softmax") return "R035";
   if (op == "_safe_softmax" || op == "hidden:softmax_backward") return "R034";
   if (op == "where.self") return "R032";
   if (op == "bitwise_and.Tensor") return "R030";

@@ -123,7 +123,8 @@ void formula_softmax(SymbolicEngine& engine, Node& node, Incoming& incoming, Gra
 }  // namespace
 
 Tensor SymbolicEngine::do_softmax_last(const Tensor& self, DType dtype) {
-  return softmax("_softmax", self, dtype);
+  Tensor wide = to(self, dtype);
+  return halted_ ? Tensor{} : softmax("_softmax", wide, dtype);
 }
 
 Tensor SymbolicEngine::softmax(const char* op, const Tensor& self, DType dtype) {

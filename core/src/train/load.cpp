@@ -78,6 +78,8 @@ class Loader {
     if (shape_.num_sliding_layers > 0) o.sliding_window = shape_.sliding_window;
     o.has_full_layers = shape_.num_sliding_layers < shape_.num_hidden_layers;
     o.use_liger_kernel = setup_.use_liger_kernel;
+    o.eager_attention = setup_.attn_implementation == Attention::Eager;
+    o.padded_batches = setup_.attention_mask == AttentionMask::Padded;
     o.gradient_checkpointing = setup_.gradient_checkpointing;
     o.use_reentrant = setup_.use_reentrant;
     // Rule R012: turning checkpointing on makes the embedding's output require grad, frozen or not, so the

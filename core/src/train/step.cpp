@@ -173,11 +173,9 @@ class Training {
 std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   if (setup.method == Method::Inference) return "inference is not modelled yet";
   if (setup.trainer != Trainer::Transformers) return "only the transformers Trainer is modelled yet";
-  if (setup.attn_implementation == Attention::Eager || setup.attn_implementation == Attention::FlashAttention2 ||
-      setup.attn_implementation == Attention::SdpaEfficient) {
-    return "only the library's own choice of attention (sdpa) is modelled yet";
+  if (setup.attn_implementation == Attention::FlashAttention2 || setup.attn_implementation == Attention::SdpaEfficient) {
+    return "only the library's own choice of attention, sdpa and eager are modelled yet";
   }
-  if (setup.attention_mask == AttentionMask::Padded) return "batches with padding are not modelled yet";
   if (!is_modelled_optimizer(setup.optim)) return "the optimizer " + setup.optim + " is not modelled yet";
   if (setup.dtype == DType::Float16 || setup.autocast == Autocast::Fp16) {
     return "float16 training with its gradient scaler is not modelled yet";
