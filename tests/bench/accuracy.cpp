@@ -42,11 +42,28 @@ struct Board {
 
 std::string short_settings(const json& s) {
   std::string text;
-  for (const char* key : {"method", "dtype", "autocast", "targets", "rank", "ckpt", "micro_batch", "seq", "accum", "optim",
-                          "mask", "liger", "kbit_prep", "double_quant", "adapter_autocast", "lora_dropout", "tied", "clip"}) {
+  for (const char* key : {"method",
+                          "dtype",
+                          "autocast",
+                          "targets",
+                          "rank",
+                          "ckpt",
+                          "micro_batch",
+                          "seq",
+                          "accum",
+                          "optim",
+                          "mask",
+                          "liger",
+                          "kbit_prep",
+                          "double_quant",
+                          "adapter_autocast",
+                          "lora_dropout",
+                          "tied",
+                          "clip"}) {
     const json& value = s.at(key);
     if (value.is_null()) continue;
-    text += std::string(text.empty() ? "" : " ") + key + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+    text += std::string(text.empty() ? "" : " ") + key + "=" +
+            (value.is_string() ? value.get<std::string>() : value.dump());
   }
   return text;
 }
@@ -66,7 +83,8 @@ void score_row(const json& row, const std::filesystem::path& shared, Board& boar
   const Result<Architecture> architecture = build_architecture(*config);
   const Result<TrainSetup> setup = parse_train_setup(setup_of(settings));
   if (!architecture || !setup) {
-    ++board.skipped["refused: " + (architecture ? setup.error() : architecture.error()).front().message];
+    ++board.skipped["refused: " +
+                    (architecture ? setup.error() : architecture.error()).front().message];
     return;
   }
   const Result<Report> report = estimate(config_of(row, shared), setup_of(settings));
@@ -120,8 +138,14 @@ Summary summarise(const std::vector<Score>& scores) {
 }
 
 void print_line(const std::string& name, const Summary& s) {
-  std::printf("| %s | %zu | %zu | %.4f %% | %.4f %% | %.4f %% | %+.4f %% |\n", name.c_str(), s.rows, s.exact, s.median, s.p95,
-              s.worst_under, s.worst_over);
+  std::printf("| %s | %zu | %zu | %.4f %% | %.4f %% | %.4f %% | %+.4f %% |\n",
+              name.c_str(),
+              s.rows,
+              s.exact,
+              s.median,
+              s.p95,
+              s.worst_under,
+              s.worst_over);
 }
 
 template <class Key>
@@ -134,25 +158,35 @@ void print_groups(const std::vector<Score>& scores, Key key) {
 int print_board(const Board& board) {
   const Summary all = summarise(board.scores);
   std::printf("%d rows, %zu scored\n\n", board.rows, board.scores.size());
-  std::printf("| rows of | rows | to the byte | median | p95 | most under | most over |\n|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "| rows of | rows | to the byte | median | p95 | most under | most over "
+      "|\n|---|---|---|---|---|---|---|\n");
   print_groups(board.scores, [](const Score& s) { return s.family; });
   print_groups(board.scores, [](const Score& s) { return s.method; });
   print_line("all", all);
   const auto agree = [&](auto member) {
-    return std::count_if(board.scores.begin(), board.scores.end(), [&](const Score& s) { return s.*member; });
+    return std::count_if(
+        board.scores.begin(), board.scores.end(), [&](const Score& s) { return s.*member; });
   };
   std::printf("\nThe phase of the peak agrees in %ld rows, its operation in %ld.\n",
-              static_cast<long>(agree(&Score::phase_agrees)), static_cast<long>(agree(&Score::op_agrees)));
+              static_cast<long>(agree(&Score::phase_agrees)),
+              static_cast<long>(agree(&Score::op_agrees)));
   std::printf("\nOff by more than %.1f %%:\n", kMiss);
   for (const Score& score : board.scores) {
     if (std::fabs(score.error) > kMiss) {
-      std::printf("- %s %s %+.3f %%: %s\n", score.key.c_str(), score.config.c_str(), score.error, score.settings.c_str());
+      std::printf("- %s %s %+.3f %%: %s\n",
+                  score.key.c_str(),
+                  score.config.c_str(),
+                  score.error,
+                  score.settings.c_str());
     }
   }
   std::printf("\nNot scored:\n");
   for (const auto& [reason, rows] : board.skipped) std::printf("- %d: %s\n", rows, reason.c_str());
-  const bool met = all.rows > 0 && all.median <= kMedianTarget && all.p95 <= kP95Target && all.worst_under >= kUnderTarget;
-  std::printf("\nTargets (median <= 0.1 %%, p95 <= 1 %%, never under by more than 1 %%): %s\n", met ? "met" : "MISSED");
+  const bool met = all.rows > 0 && all.median <= kMedianTarget && all.p95 <= kP95Target &&
+                   all.worst_under >= kUnderTarget;
+  std::printf("\nTargets (median <= 0.1 %%, p95 <= 1 %%, never under by more than 1 %%): %s\n",
+              met ? "met" : "MISSED");
   return met ? 0 : 1;
 }
 
@@ -175,4 +209,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace peakline::test
 
-int main(int argc, char** argv) { return peakline::test::run(argc, argv); }
+int main(int argc, char** argv) {
+  return peakline::test::run(argc, argv);
+}

@@ -10,7 +10,8 @@ using nlohmann::json;
 
 std::optional<std::filesystem::path> shared_data() {
   const char* given = std::getenv("PEAKLINE_SHARED");
-  const std::filesystem::path path = std::filesystem::path(given != nullptr ? given : "../shared") / "data";
+  const std::filesystem::path path =
+      std::filesystem::path(given != nullptr ? given : "../shared") / "data";
   if (!std::filesystem::exists(path / "truth.jsonl")) return std::nullopt;
   return path;
 }
@@ -41,8 +42,12 @@ json targets_of(const std::string& targets) {
 
 json card_of(const std::string& card) {
   static const std::map<std::string, std::pair<const char*, int>> kCards = {
-      {"sm75", {"7.5", 40}},  {"sm80", {"8.0", 108}},      {"sm86", {"8.6", 82}},
-      {"sm89", {"8.9", 128}}, {"sm86-3060", {"8.6", 28}}, {"sm90", {"9.0", 132}}};
+      {"sm75", {"7.5", 40}},
+      {"sm80", {"8.0", 108}},
+      {"sm86", {"8.6", 82}},
+      {"sm89", {"8.9", 128}},
+      {"sm86-3060", {"8.6", 28}},
+      {"sm90", {"9.0", 132}}};
   const auto& [capability, sms] = kCards.at(card);
   return {{"total_bytes", 85899345920}, {"compute_capability", capability}, {"sm_count", sms}};
 }

@@ -1,4 +1,5 @@
-// Rows that the real Python stack made on fake CUDA tensors, in this project's own spelling of a setup.
+// Rows that the real Python stack made on fake CUDA tensors, in this project's own spelling of a
+// setup.
 #pragma once
 
 #include <filesystem>

@@ -25,7 +25,8 @@ timeline::Timeline simulated(const std::string& config, const std::string& setup
   }
   REQUIRE(resolved.has_value());
   const Result<Events> events = simulate(*architecture, *resolved);
-  for (const Error& error : events.has_value() ? Errors{} : events.error()) UNSCOPED_INFO(error.message);
+  for (const Error& error : events.has_value() ? Errors{} : events.error())
+    UNSCOPED_INFO(error.message);
   REQUIRE(events.has_value());
   return timeline::from_events(*events);
 }
@@ -33,15 +34,20 @@ timeline::Timeline simulated(const std::string& config, const std::string& setup
 TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
   const auto shared = shared_data();
   if (!shared) SKIP("no recorded timelines on this machine: set PEAKLINE_SHARED");
-  const std::string name = GENERATE("tinyllama-full-simplest", "qwen3-0.6b-full-ckpt", "qwen2.5-0.5b-full-foreach",
-                                    "qwen3-0.6b-full-fp32master-accum2", "llama3.2-3b-lora-all",
-                                    "tinyllama-lora-liger", "mistral7b-qlora-ckpt");
+  const std::string name = GENERATE("tinyllama-full-simplest",
+                                    "qwen3-0.6b-full-ckpt",
+                                    "qwen2.5-0.5b-full-foreach",
+                                    "qwen3-0.6b-full-fp32master-accum2",
+                                    "llama3.2-3b-lora-all",
+                                    "tinyllama-lora-liger",
+                                    "mistral7b-qlora-ckpt");
   DYNAMIC_SECTION(name) {
     const std::filesystem::path path = *shared / "timelines" / (name + ".json.gz");
     const Result<timeline::Timeline> real = timeline::read_timeline(path);
     REQUIRE(real.has_value());
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
-    const timeline::Timeline ours = simulated(config_of(row, *shared), setup_of(row.at("settings")));
+    const timeline::Timeline ours =
+        simulated(config_of(row, *shared), setup_of(row.at("settings")));
     const timeline::Comparison comparison = timeline::compare(*real, ours);
     INFO("A is the real stack, B is ours; " << comparison.compared_events << " events agree");
     if (comparison.first) {
@@ -53,7 +59,8 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
   }
 }
 
-TEST_CASE("an implied first step gives the peaks of a first step that was run", "[timeline][property]") {
+TEST_CASE("an implied first step gives the peaks of a first step that was run",
+          "[timeline][property]") {
   const auto shared = shared_data();
   if (!shared) SKIP("no recorded rows on this machine: set PEAKLINE_SHARED");
   std::istringstream rows(read_text(*shared / "truth.jsonl"));

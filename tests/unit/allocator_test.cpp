@@ -28,13 +28,17 @@ TEST_CASE("a small request takes a 2 MiB segment and the next ones share it", "[
   CHECK(allocator.reserved() == 4 * kMiB);
 }
 
-TEST_CASE("segments of large requests: 20 MiB below 10 MiB, then multiples of 2 MiB", "[allocator]") {
+TEST_CASE("segments of large requests: 20 MiB below 10 MiB, then multiples of 2 MiB",
+          "[allocator]") {
   struct Row {
     Bytes request;
     Bytes segment;
   };
-  for (const Row& row : {Row{kMiB, 2 * kMiB}, Row{kMiB + Bytes(512), 20 * kMiB}, Row{10 * kMiB - Bytes(512), 20 * kMiB},
-                         Row{10 * kMiB, 10 * kMiB}, Row{10 * kMiB + Bytes(1), 12 * kMiB}}) {
+  for (const Row& row : {Row{kMiB, 2 * kMiB},
+                         Row{kMiB + Bytes(512), 20 * kMiB},
+                         Row{10 * kMiB - Bytes(512), 20 * kMiB},
+                         Row{10 * kMiB, 10 * kMiB},
+                         Row{10 * kMiB + Bytes(1), 12 * kMiB}}) {
     CachingAllocator allocator({});
     REQUIRE(allocator.allocate(row.request) != kNoBlock);
     CHECK(allocator.reserved() == row.segment);
@@ -109,7 +113,8 @@ TEST_CASE("growing segments keep freed space in one piece", "[allocator]") {
   }
 }
 
-TEST_CASE("growing segments are mapped in pages of 20 MiB and reuse their free end", "[allocator]") {
+TEST_CASE("growing segments are mapped in pages of 20 MiB and reuse their free end",
+          "[allocator]") {
   AllocatorOptions options;
   options.expandable_segments = true;
   CachingAllocator allocator(options);
@@ -121,7 +126,8 @@ TEST_CASE("growing segments are mapped in pages of 20 MiB and reuse their free e
   CHECK(allocator.reserved() == 60 * kMiB);
 }
 
-TEST_CASE("blocks above max_split_size are neither split nor given to small requests", "[allocator]") {
+TEST_CASE("blocks above max_split_size are neither split nor given to small requests",
+          "[allocator]") {
   AllocatorOptions options;
   options.max_split_size = 100 * kMiB;
   CachingAllocator allocator(options);
@@ -133,7 +139,8 @@ TEST_CASE("blocks above max_split_size are neither split nor given to small requ
   CHECK(allocator.allocated() == 250 * kMiB);
 }
 
-TEST_CASE("above the collection threshold idle segments go back before a new one is made", "[allocator]") {
+TEST_CASE("above the collection threshold idle segments go back before a new one is made",
+          "[allocator]") {
   AllocatorOptions options = limited(1000 * kMiB);
   options.garbage_collection_percent = 50;
   CachingAllocator allocator(options);
@@ -143,7 +150,8 @@ TEST_CASE("above the collection threshold idle segments go back before a new one
   CHECK(allocator.retries() == 0);
 }
 
-TEST_CASE("counts return to zero and reserved never falls below allocated", "[allocator][property]") {
+TEST_CASE("counts return to zero and reserved never falls below allocated",
+          "[allocator][property]") {
   std::uint32_t state = 1;
   const auto random = [&state](std::uint32_t below) {
     state = state * 1664525U + 1013904223U;

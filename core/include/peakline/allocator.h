@@ -1,6 +1,6 @@
-// PyTorch's CUDA caching allocator, replayed on a run's events: what torch.cuda.max_memory_allocated and
-// max_memory_reserved would say, and whether a run passes under a limit.
-// Source of the rules: c10/cuda/CUDACachingAllocator.cpp (torch 2.13), one stream.
+// PyTorch's CUDA caching allocator, replayed on a run's events: what
+// torch.cuda.max_memory_allocated and max_memory_reserved would say, and whether a run passes under
+// a limit. Source of the rules: c10/cuda/CUDACachingAllocator.cpp (torch 2.13), one stream.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,25 @@ struct AllocatorOptions {
   bool expandable_segments = false;
   // Blocks above this size are never split. Absent: any block may be.
   std::optional<Bytes> max_split_size;
-  // Share of `capacity` in percent above which idle blocks are given back before growing. Absent: never.
+  // Share of `capacity` in percent above which idle blocks are given back before growing. Absent:
+  // never.
   std::optional<std::int64_t> garbage_collection_percent;
-  // What segments may take in all. Absent: without limit. At the limit cached segments are given back and the
-  // request is tried again before it fails.
+  // What segments may take in all. Absent: without limit. At the limit cached segments are given
+  // back and the request is tried again before it fails.
   std::optional<Bytes> capacity;
 };
 
 struct AllocatorPeaks {
-  Bytes allocated;            // most bytes in handed-out blocks during the last step
-  Bytes reserved;             // most bytes in segments over the whole run
-  std::int64_t retries = 0;   // times cached segments had to be given back
+  Bytes allocated;           // most bytes in handed-out blocks during the last step
+  Bytes reserved;            // most bytes in segments over the whole run
+  std::int64_t retries = 0;  // times cached segments had to be given back
   bool out_of_memory = false;
-  Bytes failed_request;       // the size that could not be had
+  Bytes failed_request;  // the size that could not be had
 };
 
-// What is alive at the first step's begin is laid out compactly first, in birth order; the history of a real
-// loader is not modelled. Where the events imply their first step, it is replayed from the second's.
+// What is alive at the first step's begin is laid out compactly first, in birth order; the history
+// of a real loader is not modelled. Where the events imply their first step, it is replayed from
+// the second's.
 [[nodiscard]] AllocatorPeaks replay(const Events& events, const AllocatorOptions& options);
 
 }  // namespace peakline

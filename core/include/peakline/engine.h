@@ -1,12 +1,13 @@
-// The abstract machine that the training step is written against. SymbolicEngine counts bytes, TorchEngine
-// computes; the step is the same code. Names, argument order and semantics are PyTorch's.
+// The abstract machine that the training step is written against. SymbolicEngine counts bytes,
+// TorchEngine computes; the step is the same code. Names, argument order and semantics are
+// PyTorch's.
 //
-// Lifetimes are the result. A Tensor is a counted handle; an operation takes its inputs by value and releases
-// them after its output exists and before it returns, as a Python expression releases its temporaries. Pass a
-// name with std::move where Python would drop it, copy it where Python keeps it.
-// Evaluation order: at most one engine call per argument list, since compilers order arguments differently.
-// An operation on an undefined handle does nothing and returns an undefined handle (after an early stop of a
-// recomputation, or a sticky error of a computing engine).
+// Lifetimes are the result. A Tensor is a counted handle; an operation takes its inputs by value
+// and releases them after its output exists and before it returns, as a Python expression releases
+// its temporaries. Pass a name with std::move where Python would drop it, copy it where Python
+// keeps it. Evaluation order: at most one engine call per argument list, since compilers order
+// arguments differently. An operation on an undefined handle does nothing and returns an undefined
+// handle (after an early stop of a recomputation, or a sticky error of a computing engine).
 #pragma once
 
 #include <array>
@@ -83,7 +84,8 @@ enum class Role : std::uint8_t {
   Batch,
 };
 
-// The module a tensor is made in: "model.layers.{layer}.{name}", or just the name where layer is -1.
+// The module a tensor is made in: "model.layers.{layer}.{name}", or just the name where layer is
+// -1.
 struct Module {
   const char* name = "";
   std::int32_t layer = -1;
@@ -128,7 +130,9 @@ class Tensor {
 
   [[nodiscard]] bool defined() const { return record_ != nullptr; }
   [[nodiscard]] TensorRecord* record() const { return record_; }
-  [[nodiscard]] std::int32_t use_count() const { return record_ == nullptr ? 0 : record_->references; }
+  [[nodiscard]] std::int32_t use_count() const {
+    return record_ == nullptr ? 0 : record_->references;
+  }
   // Undefined handles answer like empty float tensors, so straight-line model code needs no checks.
   [[nodiscard]] const Shape& sizes() const;
   [[nodiscard]] std::int64_t size(int dim) const { return defined() ? sizes()[dim] : 0; }
@@ -141,14 +145,14 @@ class Tensor {
 
 // A weight packed by bitsandbytes: nf4 codes and the statistics to read them back.
 struct Packed4bit {
-  Shape shape;            // of the logical weight, [out, in]
+  Shape shape;                    // of the logical weight, [out, in]
   DType dtype = DType::BFloat16;  // it was quantised from, and is read back to
-  Tensor packed;          // [out * in / 2, 1] uint8
-  Tensor absmax;          // per block of 64: float32, or uint8 under double quantisation
-  Tensor code;            // [16] float32
-  Tensor nested_absmax;   // double quantisation only
-  Tensor nested_code;     // [256] float32
-  Tensor offset;          // []
+  Tensor packed;                  // [out * in / 2, 1] uint8
+  Tensor absmax;                  // per block of 64: float32, or uint8 under double quantisation
+  Tensor code;                    // [16] float32
+  Tensor nested_absmax;           // double quantisation only
+  Tensor nested_code;             // [256] float32
+  Tensor offset;                  // []
 };
 
 struct AttentionOptions {
@@ -183,10 +187,14 @@ class Engine {
 
   // ---- making tensors. `op` is the dispatcher's name of the factory.
   virtual Tensor factory(const char* op, const Shape& shape, DType dtype) = 0;
-  Tensor empty(const Shape& shape, DType dtype) { return factory("empty.memory_format", shape, dtype); }
+  Tensor empty(const Shape& shape, DType dtype) {
+    return factory("empty.memory_format", shape, dtype);
+  }
   Tensor zeros(const Shape& shape, DType dtype) { return factory("zeros", shape, dtype); }
   Tensor ones(const Shape& shape, DType dtype) { return factory("ones", shape, dtype); }
-  Tensor zeros_like(const Tensor& like) { return factory("zeros_like", like.sizes(), like.dtype()); }
+  Tensor zeros_like(const Tensor& like) {
+    return factory("zeros_like", like.sizes(), like.dtype());
+  }
   virtual void set_requires_grad(const Tensor& tensor, bool requires_grad) = 0;
   virtual Tensor detach(Tensor self) = 0;
 
@@ -227,9 +235,15 @@ class Engine {
   }
   Tensor clone(Tensor self) { return consume(&Engine::do_clone, self); }
   Tensor contiguous(Tensor self) { return consume(&Engine::do_contiguous, self); }
-  Tensor view(Tensor self, const Shape& shape) { return consume_with(&Engine::do_view, self, shape); }
-  Tensor reshape(Tensor self, const Shape& shape) { return consume_with(&Engine::do_reshape, self, shape); }
-  Tensor expand(Tensor self, const Shape& shape) { return consume_with(&Engine::do_expand, self, shape); }
+  Tensor view(Tensor self, const Shape& shape) {
+    return consume_with(&Engine::do_view, self, shape);
+  }
+  Tensor reshape(Tensor self, const Shape& shape) {
+    return consume_with(&Engine::do_reshape, self, shape);
+  }
+  Tensor expand(Tensor self, const Shape& shape) {
+    return consume_with(&Engine::do_expand, self, shape);
+  }
   Tensor transpose(Tensor self, int dim0, int dim1) {
     if (!ready(self)) return {};
     Tensor out = do_transpose(self, dim0, dim1);
@@ -258,8 +272,10 @@ class Engine {
   }
 
   // ---- reductions
-  Tensor mean_last(Tensor self) { return consume(&Engine::do_mean_last, self); }  // mean(-1, keepdim=True)
-  Tensor sum(Tensor self) { return consume(&Engine::do_sum, self); }              // to one number
+  Tensor mean_last(Tensor self) {
+    return consume(&Engine::do_mean_last, self);
+  }                                                                   // mean(-1, keepdim=True)
+  Tensor sum(Tensor self) { return consume(&Engine::do_sum, self); }  // to one number
 
   // ---- layers
   Tensor embedding(const Tensor& weight, Tensor indices) {
@@ -290,8 +306,8 @@ class Engine {
     return out;
   }
   // q [B, A, S, D], k and v [B, K, S, D]; `mask` bool or float, may be undefined.
-  Tensor scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, const Tensor& mask,
-                                      const AttentionOptions& options) {
+  Tensor scaled_dot_product_attention(
+      Tensor query, Tensor key, Tensor value, const Tensor& mask, const AttentionOptions& options) {
     if (!ready(query, key) || !ready(value)) return {};
     Tensor out = do_attention(query, key, value, mask, options);
     query.reset();
@@ -312,11 +328,15 @@ class Engine {
     input.reset();
     return out;
   }
-  Tensor liger_silu_mul(Tensor gate, Tensor up) { return consume(&Engine::do_liger_silu_mul, gate, up); }
+  Tensor liger_silu_mul(Tensor gate, Tensor up) {
+    return consume(&Engine::do_liger_silu_mul, gate, up);
+  }
   // Rotates q and k; the results replace the arguments.
   virtual void liger_rope(Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin) = 0;
   // Loss straight from hidden states [N, H] and the head's weight; logits exist in chunks only.
-  Tensor liger_fused_linear_cross_entropy(Tensor hidden, const Tensor& weight, const Tensor& target) {
+  Tensor liger_fused_linear_cross_entropy(Tensor hidden,
+                                          const Tensor& weight,
+                                          const Tensor& target) {
     if (!ready(hidden)) return {};
     Tensor out = do_liger_fused_linear_cross_entropy(hidden, weight, target);
     hidden.reset();
@@ -325,8 +345,8 @@ class Engine {
 
   // ---- autograd
   using Function = std::function<Tensor(const Tensor&)>;
-  // torch.utils.checkpoint.checkpoint. `function` may be run again in backward; what it captures lives as
-  // long as the graph does.
+  // torch.utils.checkpoint.checkpoint. `function` may be run again in backward; what it captures
+  // lives as long as the graph does.
   virtual Tensor checkpoint(Function function, const Tensor& input, bool use_reentrant) = 0;
   virtual void backward(Tensor loss) = 0;
   [[nodiscard]] virtual Tensor grad(const Tensor& leaf) const = 0;
@@ -334,7 +354,7 @@ class Engine {
 
   // ---- optimizers
   // One new tensor per input, shaped like it: _foreach_sqrt and its kin.
-  virtual std::vector<Tensor> foreach(const char* op, std::span<const Tensor> inputs) = 0;
+  virtual std::vector<Tensor> foreach (const char* op, std::span<const Tensor> inputs) = 0;
   // One new number per input: _foreach_norm.
   virtual std::vector<Tensor> foreach_norm(std::span<const Tensor> inputs) = 0;
 
@@ -373,21 +393,29 @@ class Engine {
   virtual Tensor do_sum(const Tensor& self) = 0;
   virtual Tensor do_embedding(const Tensor& weight, const Tensor& indices) = 0;
   virtual Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
-  virtual Tensor do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) = 0;
+  virtual Tensor do_linear_4bit(const Tensor& input,
+                                const Packed4bit& weight,
+                                const Tensor& bias) = 0;
   virtual Tensor do_matmul(const Tensor& self, const Tensor& other) = 0;
   virtual Tensor do_softmax_last(const Tensor& self, DType dtype) = 0;
-  virtual Tensor do_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                              const Tensor& mask, const AttentionOptions& options) = 0;
+  virtual Tensor do_attention(const Tensor& query,
+                              const Tensor& key,
+                              const Tensor& value,
+                              const Tensor& mask,
+                              const AttentionOptions& options) = 0;
   virtual Tensor do_cross_entropy(const Tensor& logits, const Tensor& target) = 0;
   virtual Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight) = 0;
   virtual Tensor do_liger_silu_mul(const Tensor& gate, const Tensor& up) = 0;
-  virtual Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden, const Tensor& weight,
+  virtual Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden,
+                                                     const Tensor& weight,
                                                      const Tensor& target) = 0;
   virtual void do_add_in_place(const Tensor& self, const Tensor& other) = 0;
 
  private:
   [[nodiscard]] bool ready(const Tensor& a) const { return !halted_ && a.defined(); }
-  [[nodiscard]] bool ready(const Tensor& a, const Tensor& b) const { return ready(a) && b.defined(); }
+  [[nodiscard]] bool ready(const Tensor& a, const Tensor& b) const {
+    return ready(a) && b.defined();
+  }
   Tensor consume(Tensor (Engine::*op)(const Tensor&), Tensor& self) {
     if (!ready(self)) return {};
     Tensor out = (this->*op)(self);
@@ -401,7 +429,9 @@ class Engine {
     other.reset();
     return out;
   }
-  Tensor consume_with(Tensor (Engine::*op)(const Tensor&, const Shape&), Tensor& self, const Shape& shape) {
+  Tensor consume_with(Tensor (Engine::*op)(const Tensor&, const Shape&),
+                      Tensor& self,
+                      const Shape& shape) {
     if (!ready(self)) return {};
     Tensor out = (this->*op)(self, shape);
     self.reset();

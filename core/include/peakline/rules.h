@@ -1,5 +1,5 @@
-// Library behaviour that moves gigabytes, each with an id, a sentence and the place in the library that causes
-// it. The code that applies a rule names its id.
+// Library behaviour that moves gigabytes, each with an id, a sentence and the place in the library
+// that causes it. The code that applies a rule names its id.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 namespace peakline {
 
 struct Rule {
-  std::string_view id;        // "R040", permanent
+  std::string_view id;  // "R040", permanent
   std::string_view sentence;
   std::string_view source;    // file of the installed library
   std::string_view versions;  // those it was read in and recorded with
@@ -18,7 +18,11 @@ struct Rule {
 
 [[nodiscard]] std::span<const Rule> rules();
 
-// The rule behind one storage, as far as its operation and place tell; nullptr for plain arithmetic.
-[[nodiscard]] const Rule* rule_of(std::string_view op, std::string_view module, Phase phase, DType dtype);
+// The rule behind one storage, as far as its operation and place tell; nullptr for plain
+// arithmetic.
+[[nodiscard]] const Rule* rule_of(std::string_view op,
+                                  std::string_view module,
+                                  Phase phase,
+                                  DType dtype);
 
 }  // namespace peakline

@@ -1,5 +1,6 @@
-// What a run of the step leaves behind: every storage's birth and death in order, each size rounded up to 512
-// bytes as the CUDA caching allocator does. This is the same form the real stack's timelines have.
+// What a run of the step leaves behind: every storage's birth and death in order, each size rounded
+// up to 512 bytes as the CUDA caching allocator does. This is the same form the real stack's
+// timelines have.
 #pragma once
 
 #include <array>
@@ -21,17 +22,17 @@ struct DeviceModel {
 
 struct EventTensor {
   Bytes bytes;
-  const char* op = "";     // the dispatcher's name: "mm", "_to_copy", "hidden:flash_backward"
-  Module module;           // where it was made; forward and recomputation only
+  const char* op = "";  // the dispatcher's name: "mm", "_to_copy", "hidden:flash_backward"
+  Module module;        // where it was made; forward and recomputation only
   std::array<std::int32_t, Shape::kMaxRank> dims{};
   std::int8_t rank = 0;
   DType dtype = DType::Float32;
   Phase phase = Phase::Load;
   Role role = Role::Unknown;
-  bool grad_mode = false;          // made while gradients were recorded
-  bool kernel_temporary = false;   // allocated inside one kernel launcher
-  std::int32_t born = 0;           // event index
-  std::int32_t died = -1;          // event index, -1 while alive
+  bool grad_mode = false;         // made while gradients were recorded
+  bool kernel_temporary = false;  // allocated inside one kernel launcher
+  std::int32_t born = 0;          // event index
+  std::int32_t died = -1;         // event index, -1 while alive
 };
 
 struct PhaseMark {
@@ -43,8 +44,8 @@ struct Events {
   std::vector<EventTensor> tensors;
   std::vector<std::int32_t> events;  // i >= 0 allocates tensors[i], i < 0 frees tensors[-i - 1]
   std::vector<PhaseMark> phases;
-  // Where a first step is implied instead of run: the events from here to the first `data` mark make what it
-  // leaves alive, optimizer states first. -1 where both steps are in the list.
+  // Where a first step is implied instead of run: the events from here to the first `data` mark
+  // make what it leaves alive, optimizer states first. -1 where both steps are in the list.
   std::int32_t leftovers_begin = -1;
   bool too_large = false;  // the event budget ran out; nothing after it was recorded
 };
@@ -53,6 +54,7 @@ struct Events {
 inline constexpr std::size_t kMaxEvents = 8'000'000;
 
 // The engine that counts bytes. `events` outlives the engine.
-[[nodiscard]] std::unique_ptr<Engine> make_symbolic_engine(const DeviceModel& device, Events& events);
+[[nodiscard]] std::unique_ptr<Engine> make_symbolic_engine(const DeviceModel& device,
+                                                           Events& events);
 
 }  // namespace peakline

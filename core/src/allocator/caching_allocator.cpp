@@ -9,14 +9,16 @@ namespace {
 
 // c10/core/AllocatorConfig.h and CUDACachingAllocator.cpp, in bytes.
 constexpr std::int64_t kMinBlockSize = 512;
-constexpr std::int64_t kSmallSize = 1 << 20;        // requests up to this come from the small pool
-constexpr std::int64_t kSmallBuffer = 2 << 20;      // whose segments have this size
-constexpr std::int64_t kLargeBuffer = 20 << 20;     // segments of requests below kMinLargeAlloc
+constexpr std::int64_t kSmallSize = 1 << 20;     // requests up to this come from the small pool
+constexpr std::int64_t kSmallBuffer = 2 << 20;   // whose segments have this size
+constexpr std::int64_t kLargeBuffer = 20 << 20;  // segments of requests below kMinLargeAlloc
 constexpr std::int64_t kMinLargeAlloc = 10 << 20;
-constexpr std::int64_t kRoundLarge = 2 << 20;       // larger segments are multiples of this
-constexpr std::int64_t kSegmentGap = 1 << 21;       // segments never touch, so they never merge
+constexpr std::int64_t kRoundLarge = 2 << 20;  // larger segments are multiples of this
+constexpr std::int64_t kSegmentGap = 1 << 21;  // segments never touch, so they never merge
 
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 std::int64_t segment_size(std::int64_t size) {
   if (size <= kSmallSize) return kSmallBuffer;
@@ -40,9 +42,10 @@ void CachingAllocator::insert(BlockId block) {
   Block& it = at(block);
   it.free = true;
   auto& free = pool_of(it.small).blocks;
-  const auto place = std::lower_bound(free.begin(), free.end(), it, [](const FreeBlock& a, const Block& b) {
-    return a.size != b.size ? a.size < b.size : a.address < b.address;
-  });
+  const auto place =
+      std::lower_bound(free.begin(), free.end(), it, [](const FreeBlock& a, const Block& b) {
+        return a.size != b.size ? a.size < b.size : a.address < b.address;
+      });
   free.insert(place, {it.size, it.address, block});
 }
 
@@ -50,17 +53,20 @@ void CachingAllocator::remove(BlockId block) {
   Block& it = at(block);
   it.free = false;
   auto& free = pool_of(it.small).blocks;
-  const auto place = std::lower_bound(free.begin(), free.end(), it, [](const FreeBlock& a, const Block& b) {
-    return a.size != b.size ? a.size < b.size : a.address < b.address;
-  });
+  const auto place =
+      std::lower_bound(free.begin(), free.end(), it, [](const FreeBlock& a, const Block& b) {
+        return a.size != b.size ? a.size < b.size : a.address < b.address;
+      });
   free.erase(place);
 }
 
-// get_free_block: the smallest free block that holds the request. With max_split_size, blocks above it serve
-// only requests above it, and those not much smaller than themselves.
+// get_free_block: the smallest free block that holds the request. With max_split_size, blocks above
+// it serve only requests above it, and those not much smaller than themselves.
 BlockId CachingAllocator::take_best_fit(Pool& pool, std::int64_t size) {
-  const auto found = std::lower_bound(pool.blocks.begin(), pool.blocks.end(), size,
-                                      [](const FreeBlock& a, std::int64_t wanted) { return a.size < wanted; });
+  const auto found = std::lower_bound(
+      pool.blocks.begin(), pool.blocks.end(), size, [](const FreeBlock& a, std::int64_t wanted) {
+        return a.size < wanted;
+      });
   if (found == pool.blocks.end()) return kNoBlock;
   if (options_.max_split_size) {
     const std::int64_t limit = options_.max_split_size->count();
@@ -91,8 +97,8 @@ BlockId CachingAllocator::new_segment(std::int64_t size, bool small) {
   return block;
 }
 
-// One segment a pool, mapped further in whole pages of the pool's segment size; a free block at its end is
-// part of what the request needs.
+// One segment a pool, mapped further in whole pages of the pool's segment size; a free block at its
+// end is part of what the request needs.
 BlockId CachingAllocator::grow(std::int64_t size, bool small) {
   constexpr std::int64_t kFarApart = std::int64_t{1} << 50;
   Pool& pool = pool_of(small);
@@ -111,7 +117,8 @@ BlockId CachingAllocator::grow(std::int64_t size, bool small) {
   it.small = small;
   it.size = mapped;
   it.before = pool.tail;
-  it.address = pool.tail == kNoBlock ? (small ? 0 : kFarApart) : at(pool.tail).address + at(pool.tail).size;
+  it.address =
+      pool.tail == kNoBlock ? (small ? 0 : kFarApart) : at(pool.tail).address + at(pool.tail).size;
   if (pool.tail != kNoBlock) at(pool.tail).after = block;
   pool.tail = block;
   return block;
@@ -151,7 +158,8 @@ BlockId CachingAllocator::allocate(Bytes bytes) {
     collect_garbage();
     block = new_segment(size, small);
   }
-  if (block == kNoBlock && options_.max_split_size && release_oversize(size)) block = new_segment(size, small);
+  if (block == kNoBlock && options_.max_split_size && release_oversize(size))
+    block = new_segment(size, small);
   if (block == kNoBlock) {
     ++retries_;
     release_cached();
@@ -209,7 +217,8 @@ bool CachingAllocator::release_cached() {
   for (Pool* pool : {&small_, &large_}) {
     std::vector<BlockId> whole;
     for (const FreeBlock& free : pool->blocks) {
-      const bool goes = options_.expandable_segments ? free.block == pool->tail : whole_segment(at(free.block));
+      const bool goes =
+          options_.expandable_segments ? free.block == pool->tail : whole_segment(at(free.block));
       if (goes) whole.push_back(free.block);
     }
     for (const BlockId block : whole) {
@@ -224,8 +233,8 @@ bool CachingAllocator::release_cached() {
   return released;
 }
 
-// release_available_cached_blocks: with max_split_size, one large enough oversize block goes back first, or
-// as many of the largest as make up the request.
+// release_available_cached_blocks: with max_split_size, one large enough oversize block goes back
+// first, or as many of the largest as make up the request.
 bool CachingAllocator::release_oversize(std::int64_t size) {
   const std::int64_t wanted = std::max(size, options_.max_split_size->count());
   std::int64_t released = 0;
@@ -243,8 +252,8 @@ bool CachingAllocator::release_oversize(std::int64_t size) {
   return true;
 }
 
-// garbage_collect_cached_blocks: whole segments idle for longer than the average go back until the reserved
-// bytes are below the threshold.
+// garbage_collect_cached_blocks: whole segments idle for longer than the average go back until the
+// reserved bytes are below the threshold.
 void CachingAllocator::collect_garbage() {
   if (!options_.garbage_collection_percent || !options_.capacity) return;
   const Bytes threshold = scaled(*options_.capacity, *options_.garbage_collection_percent, 100);

@@ -14,7 +14,8 @@ using allocator::kNoBlock;
 
 class Replay {
  public:
-  Replay(const Events& events, const AllocatorOptions& options) : events_(events), allocator_(options) {
+  Replay(const Events& events, const AllocatorOptions& options)
+      : events_(events), allocator_(options) {
     blocks_.assign(events.tensors.size(), kNoBlock);
     for (const PhaseMark& mark : events.phases) {
       if (mark.phase != Phase::Data) continue;
@@ -86,8 +87,8 @@ class Replay {
     return true;
   }
 
-  // What the first pass of the step left alive is what its second pass finds: the survivors, in birth order,
-  // stand where the leftovers do.
+  // What the first pass of the step left alive is what its second pass finds: the survivors, in
+  // birth order, stand where the leftovers do.
   void hand_over_leftovers() {
     std::vector<BlockId> survivors;
     for (std::size_t i = 0; i < events_.tensors.size(); ++i) {

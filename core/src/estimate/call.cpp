@@ -12,7 +12,9 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-Value text(std::string_view s) { return {std::string(s)}; }
+Value text(std::string_view s) {
+  return {std::string(s)};
+}
 
 std::string ok(std::string_view key, Value value) {
   Object out;
@@ -60,13 +62,15 @@ std::string keys() {
 std::string fit(const Value& request) {
   const Value* config = request.find("config");
   if (config == nullptr || config->as_string() == nullptr) {
-    return fail(ErrorCode::ConfigWrongType, "/config",
+    return fail(ErrorCode::ConfigWrongType,
+                "/config",
                 "got " + (config == nullptr ? std::string("nothing") : config->describe()) +
                     ", expected the text of a config.json as a string",
                 "send the file's text, not the parsed object, so that places in it can be named");
   }
   const Value* setup = request.find("setup");
-  const Result<Report> report = estimate(*config->as_string(), setup == nullptr ? "{}" : json::dump(*setup));
+  const Result<Report> report =
+      estimate(*config->as_string(), setup == nullptr ? "{}" : json::dump(*setup));
   if (!report) return errors_json(report.error());
   return R"({"ok":true,"report":)" + to_json(*report) + "}";
 }
@@ -98,9 +102,12 @@ std::string call(std::string_view request) {
   if (name == "gpus") return gpus();
   if (name == "setup_keys") return keys();
   if (name == "version") return ok("core_version", text(kCoreVersion));
-  return fail(ErrorCode::RequestUnknownOperation, "/op",
-              "got " + (op == nullptr ? std::string("nothing") : op->describe()) + ", expected fit, gpus, setup_keys or version",
-              "the request is {\"schema\": 1, \"op\": \"fit\", \"config\": \"...\", \"setup\": {}}");
+  return fail(
+      ErrorCode::RequestUnknownOperation,
+      "/op",
+      "got " + (op == nullptr ? std::string("nothing") : op->describe()) +
+          ", expected fit, gpus, setup_keys or version",
+      "the request is {\"schema\": 1, \"op\": \"fit\", \"config\": \"...\", \"setup\": {}}");
 }
 
 }  // namespace peakline

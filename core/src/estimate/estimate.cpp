@@ -16,8 +16,9 @@ void append(Errors& all, Errors more, std::string_view prefix) {
   for (Error& error : more) {
     if (!prefix.empty()) {
       const bool pointer = error.where.starts_with("/");
-      error.where = error.where.empty() ? std::string(prefix)
-                                        : std::string(prefix) + (pointer ? ":" : ": ") + error.where;
+      error.where = error.where.empty()
+                        ? std::string(prefix)
+                        : std::string(prefix) + (pointer ? ":" : ": ") + error.where;
     }
     all.push_back(std::move(error));
   }
@@ -34,9 +35,11 @@ void fill_memory(Report& report, const Events& events) {
   memory.at_peak = std::move(analysis.at_peak);
   memory.timeline = std::move(analysis.timeline);
   report.has_memory = true;
-  report.provenance.push_back({"/memory/tensor_peak_bytes", "derived",
-                               "One training step simulated allocation by allocation, as transformers 5.24, PEFT 0.21 "
-                               "and torch 2.13 make them; the peak is the second step's."});
+  report.provenance.push_back(
+      {"/memory/tensor_peak_bytes",
+       "derived",
+       "One training step simulated allocation by allocation, as transformers 5.24, PEFT 0.21 "
+       "and torch 2.13 make them; the peak is the second step's."});
   judge(report, events);
 }
 
@@ -58,7 +61,9 @@ void weights_only(Report& report, const std::string& reason) {
   report.verdict.sentence = sentence;
 }
 
-std::string first_reason(const Architecture& architecture, const TrainSetup& setup, const Errors& errors) {
+std::string first_reason(const Architecture& architecture,
+                         const TrainSetup& setup,
+                         const Errors& errors) {
   if (!architecture.dense) return architecture.not_modelled;
   if (!setup.not_modelled.empty()) return setup.not_modelled.front();
   return errors.empty() ? std::string("this setup") : errors.front().message;
@@ -73,7 +78,8 @@ void explain_model(Report& report) {
   const Architecture& architecture = report.architecture;
   if (architecture.parameters) {
     const bool exact = architecture.parameters->exact;
-    report.provenance.push_back({"/model/num_parameters", exact ? "exact" : "derived",
+    report.provenance.push_back({"/model/num_parameters",
+                                 exact ? "exact" : "derived",
                                  exact ? "Counted from the shapes that config.json gives."
                                        : "Counted from config.json with the assumptions listed."});
   }
@@ -83,8 +89,10 @@ void explain_model(Report& report) {
   for (const std::string& note : architecture.notes) report.notes.push_back(note);
   for (const std::string& note : report.setup.notes) report.notes.push_back(note);
   for (const std::string& note : report.setup.not_modelled) report.notes.push_back(note);
-  if (architecture.max_position_embeddings > 0 && report.setup.max_length > architecture.max_position_embeddings) {
-    report.notes.push_back("max_length " + std::to_string(report.setup.max_length) + " is longer than the model's " +
+  if (architecture.max_position_embeddings > 0 &&
+      report.setup.max_length > architecture.max_position_embeddings) {
+    report.notes.push_back("max_length " + std::to_string(report.setup.max_length) +
+                           " is longer than the model's " +
                            std::to_string(architecture.max_position_embeddings) + " positions.");
   }
   if (report.setup.gpu.count > 1) {
@@ -120,7 +128,8 @@ Result<Report> estimate(std::string_view config_json, std::string_view setup_jso
     return report;
   }
   if (events.error().front().code == ErrorCode::TooLarge) return events.error();
-  weights_only(report, without_full_stop(first_reason(report.architecture, report.setup, events.error())));
+  weights_only(report,
+               without_full_stop(first_reason(report.architecture, report.setup, events.error())));
   return report;
 }
 

@@ -6,15 +6,20 @@ namespace peakline {
 namespace {
 
 Result<Events> run(const Architecture& architecture, const TrainSetup& setup, History history) {
-  if (!architecture.dense) return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
-  if (!setup.not_modelled.empty()) return Error{ErrorCode::NotModelled, "setup", setup.not_modelled.front(), ""};
+  if (!architecture.dense)
+    return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
+  if (!setup.not_modelled.empty())
+    return Error{ErrorCode::NotModelled, "setup", setup.not_modelled.front(), ""};
   const std::string reason = not_modelled(*architecture.dense, setup);
   if (!reason.empty()) return Error{ErrorCode::NotModelled, "setup", reason, ""};
   Events events;
-  const auto engine = make_symbolic_engine({setup.gpu.compute_capability, setup.gpu.sm_count}, events);
+  const auto engine =
+      make_symbolic_engine({setup.gpu.compute_capability, setup.gpu.sm_count}, events);
   run_training(*engine, *architecture.dense, setup, history);
   if (events.too_large) {
-    return Error{ErrorCode::TooLarge, "", "the step makes more events than this program records",
+    return Error{ErrorCode::TooLarge,
+                 "",
+                 "the step makes more events than this program records",
                  "lower gradient_accumulation_steps or check num_hidden_layers"};
   }
   return events;

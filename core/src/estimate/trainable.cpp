@@ -18,8 +18,13 @@ Elements adapter_parameters(const DenseDecoder& s, const LoraSetup& lora) {
     std::int64_t out;
   };
   Elements sum;
-  for (const Row& row : {Row{"q_proj", h, q}, Row{"k_proj", h, kv}, Row{"v_proj", h, kv}, Row{"o_proj", q, h},
-                         Row{"gate_proj", h, f}, Row{"up_proj", h, f}, Row{"down_proj", f, h}}) {
+  for (const Row& row : {Row{"q_proj", h, q},
+                         Row{"k_proj", h, kv},
+                         Row{"v_proj", h, kv},
+                         Row{"o_proj", q, h},
+                         Row{"gate_proj", h, f},
+                         Row{"up_proj", h, f},
+                         Row{"down_proj", f, h}}) {
     if (is_lora_target(lora, row.name)) sum += Elements(row.in + row.out) * lora.r;
   }
   return sum * s.num_hidden_layers;

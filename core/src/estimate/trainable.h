@@ -7,10 +7,11 @@
 namespace peakline {
 
 struct ParameterCounts {
-  Elements total;      // adapters included, as model.num_parameters() says
+  Elements total;  // adapters included, as model.num_parameters() says
   Elements trainable;
 };
 
-[[nodiscard]] ParameterCounts count_parameters(const Architecture& architecture, const TrainSetup& setup);
+[[nodiscard]] ParameterCounts count_parameters(const Architecture& architecture,
+                                               const TrainSetup& setup);
 
 }  // namespace peakline

@@ -10,7 +10,10 @@ namespace peakline {
 namespace {
 
 // [B, S, n * D] -> [B, n, S, D], through the head norm where there is one.
-Tensor split_heads(Engine& e, Tensor projected, const std::optional<RmsNorm>& norm, const ModelOptions& options,
+Tensor split_heads(Engine& e,
+                   Tensor projected,
+                   const std::optional<RmsNorm>& norm,
+                   const ModelOptions& options,
                    std::int32_t index) {
   const std::int64_t heads = projected.size(-1) / options.head_dim;
   const Shape shape{projected.size(0), projected.size(1), heads, options.head_dim};
@@ -30,10 +33,14 @@ Tensor repeat_kv(Engine& e, const Tensor& states, std::int64_t repeats) {
   return e.reshape(std::move(spread), Shape{s[0], s[1] * repeats, s[2], s[3]});
 }
 
-// transformers 5.24, LlamaModel's eager_attention_forward. Rule R035: scores, masked scores, their float32
-// softmax and its cast are whole [S, S] matrices of every head.
-Attended eager_attention_forward(Engine& e, const Tensor& query, const Tensor& key, const Tensor& value,
-                                 const Tensor& mask, const ModelOptions& options) {
+// transformers 5.24, LlamaModel's eager_attention_forward. Rule R035: scores, masked scores, their
+// float32 softmax and its cast are whole [S, S] matrices of every head.
+Attended eager_attention_forward(Engine& e,
+                                 const Tensor& query,
+                                 const Tensor& key,
+                                 const Tensor& value,
+                                 const Tensor& mask,
+                                 const ModelOptions& options) {
   const std::int64_t groups = options.num_attention_heads / options.num_key_value_heads;
   Tensor key_states = groups > 1 ? repeat_kv(e, key, groups) : key;
   Tensor value_states = groups > 1 ? repeat_kv(e, value, groups) : value;
@@ -58,9 +65,13 @@ Attended eager_attention_forward(Engine& e, const Tensor& query, const Tensor& k
   return out;
 }
 
-// transformers 5.24, integrations/sdpa_attention.py. Rule R031: grouped heads are passed on as they are only
-// without a mask; with one, keys and values are repeated to every head first.
-Tensor sdpa_attention_forward(Engine& e, const Tensor& query, Tensor key, Tensor value, const Tensor& mask,
+// transformers 5.24, integrations/sdpa_attention.py. Rule R031: grouped heads are passed on as they
+// are only without a mask; with one, keys and values are repeated to every head first.
+Tensor sdpa_attention_forward(Engine& e,
+                              const Tensor& query,
+                              Tensor key,
+                              Tensor value,
+                              const Tensor& mask,
                               const ModelOptions& options) {
   AttentionOptions attention_options;
   const std::int64_t groups = options.num_attention_heads / options.num_key_value_heads;
@@ -81,8 +92,13 @@ Tensor sdpa_attention_forward(Engine& e, const Tensor& query, Tensor key, Tensor
 }  // namespace
 
 // transformers 5.24, LlamaAttention.forward and Qwen3Attention.forward.
-Attended attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer, const Rotation& rotation,
-                 const Tensor& mask, const ModelOptions& options, std::int32_t index) {
+Attended attention(Engine& e,
+                   const Tensor& hidden_states,
+                   const DecoderLayer& layer,
+                   const Rotation& rotation,
+                   const Tensor& mask,
+                   const ModelOptions& options,
+                   std::int32_t index) {
   ModuleScope scope(e, "self_attn", index);
   Tensor query_states = linear(e, hidden_states, layer.q_proj, options, index);
   query_states = split_heads(e, std::move(query_states), layer.q_norm, options, index);
@@ -100,10 +116,11 @@ Attended attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& l
   if (options.eager_attention) {
     out = eager_attention_forward(e, query_states, key_states, value_states, mask, options);
   } else {
-    out.hidden_states = sdpa_attention_forward(e, query_states, key_states, value_states, mask, options);
+    out.hidden_states =
+        sdpa_attention_forward(e, query_states, key_states, value_states, mask, options);
   }
-  const Shape flat{hidden_states.size(0), hidden_states.size(1),
-                   options.num_attention_heads * options.head_dim};
+  const Shape flat{
+      hidden_states.size(0), hidden_states.size(1), options.num_attention_heads * options.head_dim};
   {
     Tensor reshaped = e.reshape(std::move(out.hidden_states), flat);
     out.hidden_states = e.contiguous(std::move(reshaped));

@@ -12,8 +12,12 @@ struct Attended {
 };
 
 // hidden_states [B, S, H]; `mask` bool [B, 1, S, S], additive for eager attention, or undefined.
-[[nodiscard]] Attended attention(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer,
-                               const Rotation& rotation, const Tensor& mask, const ModelOptions& options,
-                               std::int32_t index);
+[[nodiscard]] Attended attention(Engine& e,
+                                 const Tensor& hidden_states,
+                                 const DecoderLayer& layer,
+                                 const Rotation& rotation,
+                                 const Tensor& mask,
+                                 const ModelOptions& options,
+                                 std::int32_t index);
 
 }  // namespace peakline

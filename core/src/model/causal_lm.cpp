@@ -13,8 +13,13 @@ namespace peakline {
 namespace {
 
 // transformers 5.24, LlamaDecoderLayer.forward.
-Tensor decoder_layer(Engine& e, const Tensor& input, const DecoderLayer& layer, const Rotation& rotation,
-                     const Tensor& mask, const ModelOptions& options, std::int32_t index) {
+Tensor decoder_layer(Engine& e,
+                     const Tensor& input,
+                     const DecoderLayer& layer,
+                     const Rotation& rotation,
+                     const Tensor& mask,
+                     const ModelOptions& options,
+                     std::int32_t index) {
   ModuleScope scope(e, "", index);
   Tensor residual = input;
   Tensor hidden_states = rms_norm(e, input, layer.input_layernorm, options, index);
@@ -46,15 +51,16 @@ struct Masks {
   Tensor sliding;
 };
 
-Masks causal_masks(Engine& e, const CausalLm& model, const Batch& batch, const Tensor& position_ids,
-                   DType dtype) {
+Masks causal_masks(
+    Engine& e, const CausalLm& model, const Batch& batch, const Tensor& position_ids, DType dtype) {
   MaskRequest request;
   request.batch = batch.input_ids.size(0);
   request.length = batch.input_ids.size(1);
   request.padded = model.options.padded_batches;
   if (model.options.eager_attention) request.additive = dtype;
   Masks masks;
-  if (model.options.has_full_layers) masks.full = causal_mask(e, batch.attention_mask, position_ids, request);
+  if (model.options.has_full_layers)
+    masks.full = causal_mask(e, batch.attention_mask, position_ids, request);
   if (model.options.sliding_window) {
     request.sliding_window = model.options.sliding_window;
     masks.sliding = causal_mask(e, batch.attention_mask, position_ids, request);
@@ -113,8 +119,12 @@ Tensor shifted_labels(Engine& e, const Tensor& labels, Tensor& padded) {
   return e.view(std::move(dense), Shape{labels.size(0) * length});
 }
 
-// transformers 5.24, loss/loss_utils.py, ForCausalLMLoss. Rule R040: the logits are cast to float32 whole.
-Tensor causal_lm_loss(Engine& e, const Tensor& logits, const Tensor& labels, const Tensor& num_items) {
+// transformers 5.24, loss/loss_utils.py, ForCausalLMLoss. Rule R040: the logits are cast to float32
+// whole.
+Tensor causal_lm_loss(Engine& e,
+                      const Tensor& logits,
+                      const Tensor& labels,
+                      const Tensor& num_items) {
   const Phase outer = e.phase();
   e.set_phase(Phase::Loss);
   Tensor loss;
@@ -131,8 +141,12 @@ Tensor causal_lm_loss(Engine& e, const Tensor& logits, const Tensor& labels, con
   return loss;
 }
 
-// liger_kernel 0.8.5, transformers/model/llama.py, lce_forward. Rule R041: no logits outside of one chunk.
-Tensor liger_loss(Engine& e, const Tensor& hidden_states, const CausalLm& model, const Tensor& labels,
+// liger_kernel 0.8.5, transformers/model/llama.py, lce_forward. Rule R041: no logits outside of one
+// chunk.
+Tensor liger_loss(Engine& e,
+                  const Tensor& hidden_states,
+                  const CausalLm& model,
+                  const Tensor& labels,
                   const Tensor& num_items) {
   Tensor padded;
   Tensor target = shifted_labels(e, labels, padded);
@@ -144,7 +158,10 @@ Tensor liger_loss(Engine& e, const Tensor& hidden_states, const CausalLm& model,
 
 }  // namespace
 
-CausalLmOutput forward(Engine& e, const CausalLm& model, const Batch& batch, const Tensor& num_items_in_batch) {
+CausalLmOutput forward(Engine& e,
+                       const CausalLm& model,
+                       const Batch& batch,
+                       const Tensor& num_items_in_batch) {
   CausalLmOutput output;
   Tensor hidden_states = model_forward(e, model, batch);
   if (model.options.use_liger_kernel) {

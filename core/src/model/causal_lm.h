@@ -17,7 +17,9 @@ struct CausalLmOutput {
   Tensor logits;  // undefined under Liger's fused loss
 };
 
-[[nodiscard]] CausalLmOutput forward(Engine& e, const CausalLm& model, const Batch& batch,
+[[nodiscard]] CausalLmOutput forward(Engine& e,
+                                     const CausalLm& model,
+                                     const Batch& batch,
                                      const Tensor& num_items_in_batch);
 
 }  // namespace peakline

@@ -14,7 +14,10 @@ Tensor linear_4bit(Engine& e, const Tensor& input, const Linear& module, DType c
   return e.to(std::move(out), input.dtype());
 }
 
-Tensor base_layer(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options) {
+Tensor base_layer(Engine& e,
+                  const Tensor& input,
+                  const Linear& module,
+                  const ModelOptions& options) {
   if (module.packed != nullptr) return linear_4bit(e, input, module, options.compute_dtype);
   return e.linear(input, module.weight, module.bias);
 }
@@ -31,9 +34,12 @@ Tensor adapter(Engine& e, const Tensor& x, const Linear& module) {
   return e.mul_scalar(std::move(high));
 }
 
-// PEFT 0.21, tuners/lora/layer.py, Linear.forward. Rule R020: every adapted linear casts its input to the
-// adapter's dtype on its own, so q, k and v keep three casts of one tensor.
-Tensor lora_linear(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options) {
+// PEFT 0.21, tuners/lora/layer.py, Linear.forward. Rule R020: every adapted linear casts its input
+// to the adapter's dtype on its own, so q, k and v keep three casts of one tensor.
+Tensor lora_linear(Engine& e,
+                   const Tensor& input,
+                   const Linear& module,
+                   const ModelOptions& options) {
   Tensor result = base_layer(e, input, module, options);
   const DType result_dtype = result.dtype();
   Tensor x = e.to(input, module.lora_a.dtype());
@@ -43,9 +49,12 @@ Tensor lora_linear(Engine& e, const Tensor& input, const Linear& module, const M
   return e.to(std::move(result), result_dtype);
 }
 
-// PEFT 0.21, tuners/lora/bnb.py, Linear4bit.forward. Rule R021: the result is cloned; the input is cast to
-// the adapter's dtype only outside autocast.
-Tensor lora_linear_4bit(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options) {
+// PEFT 0.21, tuners/lora/bnb.py, Linear4bit.forward. Rule R021: the result is cloned; the input is
+// cast to the adapter's dtype only outside autocast.
+Tensor lora_linear_4bit(Engine& e,
+                        const Tensor& input,
+                        const Linear& module,
+                        const ModelOptions& options) {
   Tensor result = base_layer(e, input, module, options);
   {
     Tensor copy = e.clone(result);
@@ -66,7 +75,10 @@ Tensor lora_linear_4bit(Engine& e, const Tensor& input, const Linear& module, co
 
 }  // namespace
 
-Tensor linear(Engine& e, const Tensor& input, const Linear& module, const ModelOptions& options,
+Tensor linear(Engine& e,
+              const Tensor& input,
+              const Linear& module,
+              const ModelOptions& options,
               std::int32_t layer) {
   ModuleScope scope(e, module.name, layer);
   if (!module.lora_a.defined()) return base_layer(e, input, module, options);

@@ -6,8 +6,12 @@ namespace peakline {
 
 namespace {
 
-// find_packed_sequence_indices: do position ids restart anywhere? Asked only where no mask was given.
-void look_for_packed_sequences(Engine& e, const Tensor& position_ids, std::int64_t batch, std::int64_t length) {
+// find_packed_sequence_indices: do position ids restart anywhere? Asked only where no mask was
+// given.
+void look_for_packed_sequences(Engine& e,
+                               const Tensor& position_ids,
+                               std::int64_t batch,
+                               std::int64_t length) {
   Tensor spread = batch == 1 ? position_ids : e.expand(position_ids, Shape{batch, length});
   Tensor first = e.slice(spread, 1, 0, 1);
   Tensor before = e.pointwise("sub.Tensor", std::move(first), DType::Int64);
@@ -79,7 +83,9 @@ bool needs_mask(const MaskRequest& request) {
 }  // namespace
 
 // transformers 5.24, masking_utils.py: _preprocess_mask_arguments, sdpa_mask and eager_mask.
-Tensor causal_mask(Engine& e, const Tensor& attention_mask, const Tensor& position_ids,
+Tensor causal_mask(Engine& e,
+                   const Tensor& attention_mask,
+                   const Tensor& position_ids,
                    const MaskRequest& request) {
   NoGrad no_grad(e);
   Tensor padding;

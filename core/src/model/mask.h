@@ -16,10 +16,12 @@ struct MaskRequest {
   std::optional<DType> additive;  // eager attention adds a mask of this type, and always needs one
 };
 
-// attention_mask [B, S] int64 or undefined. Returns bool [B, 1, S, S] (or additive), or an undefined handle
-// where the kernel's own causal flag does. Rule R030: a mask is built as soon as S reaches the sliding window,
-// padding or not.
-[[nodiscard]] Tensor causal_mask(Engine& e, const Tensor& attention_mask, const Tensor& position_ids,
+// attention_mask [B, S] int64 or undefined. Returns bool [B, 1, S, S] (or additive), or an
+// undefined handle where the kernel's own causal flag does. Rule R030: a mask is built as soon as S
+// reaches the sliding window, padding or not.
+[[nodiscard]] Tensor causal_mask(Engine& e,
+                                 const Tensor& attention_mask,
+                                 const Tensor& position_ids,
                                  const MaskRequest& request);
 
 }  // namespace peakline

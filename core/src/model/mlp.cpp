@@ -6,9 +6,12 @@
 
 namespace peakline {
 
-// transformers 5.24, LlamaMLP.forward: down_proj(act_fn(gate_proj(x)) * up_proj(x)); under Liger one kernel
-// does activation and product (LigerSwiGLUMLP).
-Tensor mlp(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer, const ModelOptions& options,
+// transformers 5.24, LlamaMLP.forward: down_proj(act_fn(gate_proj(x)) * up_proj(x)); under Liger
+// one kernel does activation and product (LigerSwiGLUMLP).
+Tensor mlp(Engine& e,
+           const Tensor& hidden_states,
+           const DecoderLayer& layer,
+           const ModelOptions& options,
            std::int32_t index) {
   ModuleScope scope(e, "mlp", index);
   Tensor gate = linear(e, hidden_states, layer.gate_proj, options, index);

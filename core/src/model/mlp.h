@@ -6,7 +6,10 @@
 namespace peakline {
 
 // hidden_states [B, S, H] -> [B, S, H]
-[[nodiscard]] Tensor mlp(Engine& e, const Tensor& hidden_states, const DecoderLayer& layer,
-                         const ModelOptions& options, std::int32_t index);
+[[nodiscard]] Tensor mlp(Engine& e,
+                         const Tensor& hidden_states,
+                         const DecoderLayer& layer,
+                         const ModelOptions& options,
+                         std::int32_t index);
 
 }  // namespace peakline

@@ -1,5 +1,6 @@
-// The pieces of a decoder as they stand in memory: parameters, and which adapter or packing sits on them.
-// Letters: B batch, S sequence, H hidden, A heads, K key/value heads, D head_dim, F intermediate, V vocabulary.
+// The pieces of a decoder as they stand in memory: parameters, and which adapter or packing sits on
+// them. Letters: B batch, S sequence, H hidden, A heads, K key/value heads, D head_dim, F
+// intermediate, V vocabulary.
 #pragma once
 
 #include <memory>
@@ -26,10 +27,10 @@ struct RmsNorm {
 };
 
 struct DecoderLayer {
-  Linear q_proj;  // [A * D, H]
-  Linear k_proj;  // [K * D, H]
-  Linear v_proj;  // [K * D, H]
-  Linear o_proj;  // [H, A * D]
+  Linear q_proj;                  // [A * D, H]
+  Linear k_proj;                  // [K * D, H]
+  Linear v_proj;                  // [K * D, H]
+  Linear o_proj;                  // [H, A * D]
   std::optional<RmsNorm> q_norm;  // [D]
   std::optional<RmsNorm> k_norm;
   Linear gate_proj;  // [F, H]
@@ -52,7 +53,7 @@ struct ModelOptions {
   bool padded_batches = false;
   bool gradient_checkpointing = false;
   bool use_reentrant = false;
-  bool input_requires_grad = false;  // the hook of enable_input_require_grads on the embedding
+  bool input_requires_grad = false;       // the hook of enable_input_require_grads on the embedding
   DType compute_dtype = DType::BFloat16;  // of packed linears
 };
 

@@ -5,7 +5,10 @@
 namespace peakline {
 
 // transformers 5.24, models/llama/modeling_llama.py, LlamaRMSNorm.forward.
-Tensor rms_norm(Engine& e, const Tensor& input, const RmsNorm& module, const ModelOptions& options,
+Tensor rms_norm(Engine& e,
+                const Tensor& input,
+                const RmsNorm& module,
+                const ModelOptions& options,
                 std::int32_t layer) {
   ModuleScope scope(e, module.name, layer);
   if (options.use_liger_kernel) return e.liger_rms_norm(input, module.weight);

@@ -6,7 +6,10 @@
 namespace peakline {
 
 // input [..., n] -> the same shape. A module: the caller's handle on `input` outlives the call.
-[[nodiscard]] Tensor rms_norm(Engine& e, const Tensor& input, const RmsNorm& module, const ModelOptions& options,
+[[nodiscard]] Tensor rms_norm(Engine& e,
+                              const Tensor& input,
+                              const RmsNorm& module,
+                              const ModelOptions& options,
                               std::int32_t layer);
 
 }  // namespace peakline

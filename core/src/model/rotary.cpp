@@ -5,7 +5,10 @@
 namespace peakline {
 
 // transformers 5.24, LlamaRotaryEmbedding.forward.
-Rotation rotary_embedding(Engine& e, const CausalLm& model, const Tensor& position_ids, DType dtype) {
+Rotation rotary_embedding(Engine& e,
+                          const CausalLm& model,
+                          const Tensor& position_ids,
+                          DType dtype) {
   ModuleScope scope(e, "model.rotary_emb");
   NoGrad no_grad(e);
   Tensor column = e.unsqueeze(position_ids, -1);

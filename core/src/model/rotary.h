@@ -11,7 +11,9 @@ struct Rotation {
 };
 
 // position_ids [1, S]; the tables come in the hidden states' dtype.
-[[nodiscard]] Rotation rotary_embedding(Engine& e, const CausalLm& model, const Tensor& position_ids,
+[[nodiscard]] Rotation rotary_embedding(Engine& e,
+                                        const CausalLm& model,
+                                        const Tensor& position_ids,
                                         DType dtype);
 
 // query [B, A, S, D], key [B, K, S, D]; replaced by their rotated selves.

@@ -116,7 +116,8 @@ AllocatorSetup allocator_of(const SetupValues& values) {
     allocator.max_split_size_mb = values.integer("allocator.max_split_size_mb");
   }
   if (!values.at("allocator.garbage_collection_threshold").is_null()) {
-    allocator.garbage_collection_threshold = values.number("allocator.garbage_collection_threshold");
+    allocator.garbage_collection_threshold =
+        values.number("allocator.garbage_collection_threshold");
   }
   return allocator;
 }

@@ -22,7 +22,8 @@ StepRange last_step(const Events& events) {
   return range;
 }
 
-// A phase of the report: the step's own phases, with the bookkeeping ones folded into their neighbours.
+// A phase of the report: the step's own phases, with the bookkeeping ones folded into their
+// neighbours.
 std::string_view shown_phase(Phase phase) {
   switch (phase) {
     case Phase::Load:
@@ -158,8 +159,9 @@ Analysis analyse(const Events& events, std::int64_t vocab_size) {
   analysis.step = last_step(events);
   analysis.static_bytes = loaded_bytes(events, first_step_begin(events));
   Bytes live = level_at(events, analysis.step.begin);
-  auto mark = std::find_if(events.phases.begin(), events.phases.end(),
-                           [&](const PhaseMark& m) { return m.event >= analysis.step.begin; });
+  auto mark = std::find_if(events.phases.begin(), events.phases.end(), [&](const PhaseMark& m) {
+    return m.event >= analysis.step.begin;
+  });
   PhaseLevels levels;
   Outline outline(analysis.step);
   Phase phase = Phase::Data;

@@ -21,7 +21,8 @@ struct PeakMoment {
   Bytes bytes;
 };
 
-// What every number below is measured on. "Peak" is always the second step's, as the timelines define it.
+// What every number below is measured on. "Peak" is always the second step's, as the timelines
+// define it.
 struct Analysis {
   StepRange step;
   PeakMoment peak;

@@ -9,11 +9,20 @@
 namespace peakline {
 
 std::string_view name_of(Category category) {
-  constexpr std::array<std::string_view, kNumCategories> kNames = {
-      "weights_frozen",     "weights_trainable", "quant",      "buffers",
-      "gradients",          "optimizer",         "batch",      "activations",
-      "logits",             "autocast_weight_casts", "recomputed", "temporaries",
-      "kernel_temporaries", "other_static"};
+  constexpr std::array<std::string_view, kNumCategories> kNames = {"weights_frozen",
+                                                                   "weights_trainable",
+                                                                   "quant",
+                                                                   "buffers",
+                                                                   "gradients",
+                                                                   "optimizer",
+                                                                   "batch",
+                                                                   "activations",
+                                                                   "logits",
+                                                                   "autocast_weight_casts",
+                                                                   "recomputed",
+                                                                   "temporaries",
+                                                                   "kernel_temporaries",
+                                                                   "other_static"};
   return kNames[static_cast<std::size_t>(category)];
 }
 
@@ -24,13 +33,18 @@ const EventTensor& tensor_at(const Events& events, std::int32_t event) {
   return events.tensors[static_cast<std::size_t>(id >= 0 ? id : -id - 1)];
 }
 
-bool same_shape(const EventTensor& a, const EventTensor& b) { return a.rank == b.rank && a.dims == b.dims; }
-
-bool is_loss_backward(std::string_view op) {
-  return op.starts_with("nll_loss") || op.starts_with("_log_softmax_backward") || op.starts_with("cross_entropy");
+bool same_shape(const EventTensor& a, const EventTensor& b) {
+  return a.rank == b.rank && a.dims == b.dims;
 }
 
-bool made_forward(const EventTensor& tensor) { return tensor.phase == Phase::Forward || tensor.phase == Phase::Loss; }
+bool is_loss_backward(std::string_view op) {
+  return op.starts_with("nll_loss") || op.starts_with("_log_softmax_backward") ||
+         op.starts_with("cross_entropy");
+}
+
+bool made_forward(const EventTensor& tensor) {
+  return tensor.phase == Phase::Forward || tensor.phase == Phase::Loss;
+}
 
 std::string place_of(const EventTensor& tensor) {
   const std::string_view name = tensor.module.name;
@@ -84,7 +98,10 @@ PeakTensor shown(const Group& group) {
 
 }  // namespace
 
-PeakView::PeakView(const Events& events, StepRange step, std::int32_t event, std::int64_t vocab_size)
+PeakView::PeakView(const Events& events,
+                   StepRange step,
+                   std::int32_t event,
+                   std::int64_t vocab_size)
     : events_(events), event_(event), vocab_size_(vocab_size), trigger_(tensor_at(events, event)) {
   backward_begin_ = step.end;
   for (const PhaseMark& mark : events.phases) {
@@ -95,13 +112,15 @@ PeakView::PeakView(const Events& events, StepRange step, std::int32_t event, std
   }
   for (const EventTensor& tensor : events.tensors) {
     if (tensor.phase != Phase::Load) break;
-    const bool parameter = tensor.role == Role::WeightFrozen || tensor.role == Role::WeightTrainable;
+    const bool parameter =
+        tensor.role == Role::WeightFrozen || tensor.role == Role::WeightTrainable;
     if (parameter && !has_parameter_shape(tensor)) parameter_shapes_.push_back(&tensor);
   }
 }
 
 bool PeakView::has_parameter_shape(const EventTensor& tensor) const {
-  return std::any_of(parameter_shapes_.begin(), parameter_shapes_.end(),
+  return std::any_of(parameter_shapes_.begin(),
+                     parameter_shapes_.end(),
                      [&](const EventTensor* other) { return same_shape(*other, tensor); });
 }
 
@@ -130,7 +149,8 @@ Category PeakView::category_of(const EventTensor& tensor) const {
   }
   if (tensor.kernel_temporary) return Category::KernelTemporaries;
   if (tensor.phase == Phase::Load) return Category::OtherStatic;
-  if (made_forward(tensor) && std::string_view(tensor.op) == "_to_copy" && has_parameter_shape(tensor)) {
+  if (made_forward(tensor) && std::string_view(tensor.op) == "_to_copy" &&
+      has_parameter_shape(tensor)) {
     return Category::AutocastWeightCasts;
   }
   if (is_vocabulary_wide(tensor)) return Category::Logits;
@@ -157,15 +177,18 @@ std::vector<PeakCategory> PeakView::categories() const {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (sums[i] == Bytes(0)) continue;
     PeakCategory row{static_cast<Category>(i), sums[i], {}};
-    std::stable_sort(groups[i].begin(), groups[i].end(),
-                     [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
+    std::stable_sort(groups[i].begin(), groups[i].end(), [](const Group& a, const Group& b) {
+      return a.bytes > b.bytes;
+    });
     for (const Group& group : groups[i]) {
       if (row.tensors.size() == kMaxPeakTensors) break;
       row.tensors.push_back(shown(group));
     }
     out.push_back(std::move(row));
   }
-  std::stable_sort(out.begin(), out.end(), [](const PeakCategory& a, const PeakCategory& b) { return a.bytes > b.bytes; });
+  std::stable_sort(out.begin(), out.end(), [](const PeakCategory& a, const PeakCategory& b) {
+    return a.bytes > b.bytes;
+  });
   return out;
 }
 

@@ -1,5 +1,6 @@
 // What is alive at one moment, and what it is for. Definitions are those of the recorded rows
-// (tests/timelines): a role where the step gave one, else derived from where and when a tensor was made.
+// (tests/timelines): a role where the step gave one, else derived from where and when a tensor was
+// made.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,18 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-Value text(std::string_view s) { return {std::string(s)}; }
-Value count(std::int64_t n) { return {n}; }
-Value bytes(Bytes b) { return {b.count()}; }
-Value null() { return {json::Null{}}; }
+Value text(std::string_view s) {
+  return {std::string(s)};
+}
+Value count(std::int64_t n) {
+  return {n};
+}
+Value bytes(Bytes b) {
+  return {b.count()};
+}
+Value null() {
+  return {json::Null{}};
+}
 
 // "weights_frozen" and the like: lower-case names of the schema.
 std::string_view name_of(Answer answer) {
@@ -175,7 +183,8 @@ std::string_view name_of(Origin origin) {
 // Key of the resolved setup -> where its value comes from.
 Value origins_json(const Report& report) {
   Object out;
-  for (const ResolvedValue& value : report.setup.origins) out.emplace_back(value.key, text(name_of(value.origin)));
+  for (const ResolvedValue& value : report.setup.origins)
+    out.emplace_back(value.key, text(name_of(value.origin)));
   return {std::move(out)};
 }
 

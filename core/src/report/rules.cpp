@@ -14,53 +14,110 @@ constexpr std::string_view kBitsandbytes = "bitsandbytes 0.50";
 constexpr std::string_view kLiger = "liger-kernel 0.8.5";
 
 constexpr std::array kRules = {
-    Rule{"R010", "PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.",
-         "peft/utils/other.py, prepare_model_for_kbit_training", kPeft},
-    Rule{"R011", "Adapters are born in the model's type; PEFT casts 16-bit ones to float32 unless told otherwise.",
-         "peft/tuners/tuners_utils.py, cast_adapter_dtype", kPeft},
-    Rule{"R012", "Checkpointing makes the embedding's output require grad, frozen or not.",
-         "transformers/modeling_utils.py, activation_checkpointing_enable", kTransformers},
-    Rule{"R020", "Every adapted linear casts its input to the adapter's type on its own and keeps the cast.",
-         "peft/tuners/lora/layer.py, Linear.forward", kPeft},
-    Rule{"R021", "An adapted 4-bit linear clones its base's result.", "peft/tuners/lora/bnb.py, Linear4bit.forward", kPeft},
-    Rule{"R022", "With many rows a packed weight is dequantised to a whole matrix for the time of the product.",
-         "bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback", kBitsandbytes},
-    Rule{"R023", "Packed weights: two 4-bit codes a byte, one absmax per 64 weights, itself 8-bit under double quantisation.",
-         "bitsandbytes/functional.py, quantize_4bit", kBitsandbytes},
-    Rule{"R030", "A mask is built as soon as the sequence reaches the sliding window, padding or not.",
-         "transformers/masking_utils.py, _ignore_causal_mask_sdpa", kTransformers},
-    Rule{"R031", "With a mask, keys and values are repeated to every query head first.",
-         "transformers/integrations/sdpa_attention.py, use_gqa_in_sdpa", kTransformers},
-    Rule{"R032", "A bool mask becomes an additive one anew in every layer, which keeps it.",
-         "aten/src/ATen/native/transformers/attention.cpp, convert_boolean_attn_mask", kTorch},
-    Rule{"R033", "Flash attention's backward holds a float32 dQ and, for grouped heads, dK and dV of every query head.",
-         "aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp", kTorch},
-    Rule{"R034", "Where no fused kernel takes the inputs, attention materialises the S x S scores.",
-         "aten/src/ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math", kTorch},
-    Rule{"R035", "Eager attention keeps whole S x S matrices of every head: the float32 softmax and its cast.",
-         "transformers/models/*/modeling_*.py, eager_attention_forward", kTransformers},
-    Rule{"R040", "The causal loss casts the whole logits to float32; log-probabilities and two gradients of that size follow.",
-         "transformers/loss/loss_utils.py, ForCausalLMLoss", kTransformers},
-    Rule{"R041", "Liger computes loss and gradients by chunks of tokens; whole logits never exist.",
-         "liger_kernel/ops/fused_linear_cross_entropy.py", kLiger},
-    Rule{"R042", "Under mixed precision accelerate copies the returned logits to float32.",
-         "accelerate/utils/operations.py, convert_outputs_to_fp32", "accelerate 1.15"},
-    Rule{"R050", "foreach AdamW takes the square roots of all second moments at once: one more copy of the parameters.",
-         "torch/optim/adamw.py, _multi_tensor_adamw", kTorch},
-    Rule{"R051", "8-bit AdamW keeps embeddings and tensors below 4096 elements in 32 bit.",
-         "bitsandbytes/optim/optimizer.py; transformers/trainer.py", kBitsandbytes},
-    Rule{"R060", "Autocast keeps a 16-bit copy of every float32 weight that trains until its scope closes.",
-         "aten/src/ATen/autocast_mode.cpp, cached_cast", kTorch},
-    Rule{"R061", "RMS norms run in float32 and keep the cast input for backward.",
-         "transformers/models/*/modeling_*.py, *RMSNorm.forward", kTransformers},
+    Rule{"R010",
+         "PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.",
+         "peft/utils/other.py, prepare_model_for_kbit_training",
+         kPeft},
+    Rule{"R011",
+         "Adapters are born in the model's type; PEFT casts 16-bit ones to float32 unless told "
+         "otherwise.",
+         "peft/tuners/tuners_utils.py, cast_adapter_dtype",
+         kPeft},
+    Rule{"R012",
+         "Checkpointing makes the embedding's output require grad, frozen or not.",
+         "transformers/modeling_utils.py, activation_checkpointing_enable",
+         kTransformers},
+    Rule{
+        "R020",
+        "Every adapted linear casts its input to the adapter's type on its own and keeps the cast.",
+        "peft/tuners/lora/layer.py, Linear.forward",
+        kPeft},
+    Rule{"R021",
+         "An adapted 4-bit linear clones its base's result.",
+         "peft/tuners/lora/bnb.py, Linear4bit.forward",
+         kPeft},
+    Rule{"R022",
+         "With many rows a packed weight is dequantised to a whole matrix for the time of the "
+         "product.",
+         "bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback",
+         kBitsandbytes},
+    Rule{"R023",
+         "Packed weights: two 4-bit codes a byte, one absmax per 64 weights, itself 8-bit under "
+         "double quantisation.",
+         "bitsandbytes/functional.py, quantize_4bit",
+         kBitsandbytes},
+    Rule{"R030",
+         "A mask is built as soon as the sequence reaches the sliding window, padding or not.",
+         "transformers/masking_utils.py, _ignore_causal_mask_sdpa",
+         kTransformers},
+    Rule{"R031",
+         "With a mask, keys and values are repeated to every query head first.",
+         "transformers/integrations/sdpa_attention.py, use_gqa_in_sdpa",
+         kTransformers},
+    Rule{"R032",
+         "A bool mask becomes an additive one anew in every layer, which keeps it.",
+         "aten/src/ATen/native/transformers/attention.cpp, convert_boolean_attn_mask",
+         kTorch},
+    Rule{"R033",
+         "Flash attention's backward holds a float32 dQ and, for grouped heads, dK and dV of every "
+         "query head.",
+         "aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp",
+         kTorch},
+    Rule{"R034",
+         "Where no fused kernel takes the inputs, attention materialises the S x S scores.",
+         "aten/src/ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math",
+         kTorch},
+    Rule{"R035",
+         "Eager attention keeps whole S x S matrices of every head: the float32 softmax and its "
+         "cast.",
+         "transformers/models/*/modeling_*.py, eager_attention_forward",
+         kTransformers},
+    Rule{"R040",
+         "The causal loss casts the whole logits to float32; log-probabilities and two gradients "
+         "of that size follow.",
+         "transformers/loss/loss_utils.py, ForCausalLMLoss",
+         kTransformers},
+    Rule{"R041",
+         "Liger computes loss and gradients by chunks of tokens; whole logits never exist.",
+         "liger_kernel/ops/fused_linear_cross_entropy.py",
+         kLiger},
+    Rule{"R042",
+         "Under mixed precision accelerate copies the returned logits to float32.",
+         "accelerate/utils/operations.py, convert_outputs_to_fp32",
+         "accelerate 1.15"},
+    Rule{"R050",
+         "foreach AdamW takes the square roots of all second moments at once: one more copy of the "
+         "parameters.",
+         "torch/optim/adamw.py, _multi_tensor_adamw",
+         kTorch},
+    Rule{"R051",
+         "8-bit AdamW keeps embeddings and tensors below 4096 elements in 32 bit.",
+         "bitsandbytes/optim/optimizer.py; transformers/trainer.py",
+         kBitsandbytes},
+    Rule{"R052",
+         "Paged optimizer states of large tensors live in managed memory, which no CUDA counter "
+         "sees.",
+         "bitsandbytes/optim/optimizer.py, get_state_buffer",
+         kBitsandbytes},
+    Rule{"R060",
+         "Autocast keeps a 16-bit copy of every float32 weight that trains until its scope closes.",
+         "aten/src/ATen/autocast_mode.cpp, cached_cast",
+         kTorch},
+    Rule{"R061",
+         "RMS norms run in float32 and keep the cast input for backward.",
+         "transformers/models/*/modeling_*.py, *RMSNorm.forward",
+         kTransformers},
 };
 
 const Rule* by_id(std::string_view id) {
-  const auto found = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& rule) { return rule.id == id; });
+  const auto found =
+      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& rule) { return rule.id == id; });
   return found == kRules.end() ? nullptr : &*found;
 }
 
-bool is_projection(std::string_view module) { return module.ends_with("_proj"); }
+bool is_projection(std::string_view module) {
+  return module.ends_with("_proj");
+}
 
 std::string_view id_of(std::string_view op, std::string_view module, Phase phase, DType dtype) {
   if (op == "_foreach_sqrt") return "R050";
@@ -72,7 +129,8 @@ std::string_view id_of(std::string_view op, std::string_view module, Phase phase
   if (op == "bitwise_and.Tensor") return "R030";
   if (op.starts_with("bitsandbytes.quantize")) return "R023";
   if (op.starts_with("bitsandbytes.dequantize")) return "R022";
-  if (op == "_log_softmax" || op == "_log_softmax_backward_data" || op == "nll_loss_backward") return "R040";
+  if (op == "_log_softmax" || op == "_log_softmax_backward_data" || op == "nll_loss_backward")
+    return "R040";
   if (op == "_to_copy" && phase == Phase::Loss) return "R040";
   if (op == "_to_copy" && module.find("norm") != std::string_view::npos) return "R061";
   if (!is_projection(module) || phase == Phase::Load) return {};
@@ -84,7 +142,9 @@ std::string_view id_of(std::string_view op, std::string_view module, Phase phase
 
 }  // namespace
 
-std::span<const Rule> rules() { return kRules; }
+std::span<const Rule> rules() {
+  return kRules;
+}
 
 const Rule* rule_of(std::string_view op, std::string_view module, Phase phase, DType dtype) {
   return by_id(id_of(op, module, phase, dtype));

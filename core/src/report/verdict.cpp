@@ -25,9 +25,11 @@ std::string range_text(Bytes low, Bytes high) {
 AllocatorOptions options_of(const TrainSetup& setup) {
   AllocatorOptions options;
   options.expandable_segments = setup.allocator.expandable_segments;
-  if (setup.allocator.max_split_size_mb) options.max_split_size = mebibytes(*setup.allocator.max_split_size_mb);
+  if (setup.allocator.max_split_size_mb)
+    options.max_split_size = mebibytes(*setup.allocator.max_split_size_mb);
   if (setup.allocator.garbage_collection_threshold) {
-    options.garbage_collection_percent = std::lround(*setup.allocator.garbage_collection_threshold * 100.0);
+    options.garbage_collection_percent =
+        std::lround(*setup.allocator.garbage_collection_threshold * 100.0);
   }
   return options;
 }
@@ -40,8 +42,12 @@ struct Terms {
   Term usable;
 
   // What the allocator's segments may take in all.
-  [[nodiscard]] Bytes least_capacity() const { return usable.low - context.high - workspace.high - history.high; }
-  [[nodiscard]] Bytes most_capacity() const { return usable.high - context.low - workspace.low - history.low; }
+  [[nodiscard]] Bytes least_capacity() const {
+    return usable.low - context.high - workspace.high - history.high;
+  }
+  [[nodiscard]] Bytes most_capacity() const {
+    return usable.high - context.low - workspace.low - history.low;
+  }
 };
 
 bool passes(const Report& report, const Events& events, Bytes capacity) {
@@ -66,8 +72,8 @@ std::string sentence_of(const Report& report, const Term& usable) {
   switch (report.verdict.answer) {
     case Answer::Fits:
       if (interval.high > usable.low) {
-        return "Fits, but only just: it would take " + needs + " if it could; within the " + has + " of " + card +
-               " PyTorch gives cached memory back and goes on.";
+        return "Fits, but only just: it would take " + needs + " if it could; within the " + has +
+               " of " + card + " PyTorch gives cached memory back and goes on.";
       }
       return "Fits: needs " + needs + " of the " + has + " that " + card + " can use.";
     case Answer::TooClose:
@@ -82,8 +88,10 @@ std::string sentence_of(const Report& report, const Term& usable) {
 
 void explain(Report& report, const Term& term) {
   const bool known = term.low == term.high;
-  report.provenance.push_back({std::string(term.name), known ? "measured" : "assumed",
-                               range_text(term.low, term.high) + ": " + std::string(term.source) + "."});
+  report.provenance.push_back(
+      {std::string(term.name),
+       known ? "measured" : "assumed",
+       range_text(term.low, term.high) + ": " + std::string(term.source) + "."});
 }
 
 void replay_without_limit(Report& report, const Events& events) {
@@ -99,16 +107,20 @@ void replay_without_limit(Report& report, const Events& events) {
 void judge(Report& report, const Events& events) {
   Memory& memory = report.memory;
   replay_without_limit(report, events);
-  const Terms terms{context_term(report.setup.gpu), workspace_term(report.setup.gpu),
-                    history_term(memory.reserved_peak), usable_term(report.setup.gpu)};
+  const Terms terms{context_term(report.setup.gpu),
+                    workspace_term(report.setup.gpu),
+                    history_term(memory.reserved_peak),
+                    usable_term(report.setup.gpu)};
   memory.context = scaled(terms.context.low + terms.context.high, 1, 2);
   memory.workspace = terms.workspace.high;
   // Live tensors are a floor.
   const Bytes least = std::max(memory.reserved_peak + terms.history.low, memory.tensor_peak);
   memory.interval.low = least + terms.context.low + terms.workspace.low;
-  memory.interval.high = memory.reserved_peak + terms.history.high + terms.context.high + terms.workspace.high;
+  memory.interval.high =
+      memory.reserved_peak + terms.history.high + terms.context.high + terms.workspace.high;
   memory.interval.why =
-      "replayed segments plus CUDA context, cuBLAS workspaces and the allocator's history, each at its low and "
+      "replayed segments plus CUDA context, cuBLAS workspaces and the allocator's history, each at "
+      "its low and "
       "high end";
   memory.process_peak = scaled(memory.interval.low + memory.interval.high, 1, 2);
   Verdict& verdict = report.verdict;
@@ -117,7 +129,8 @@ void judge(Report& report, const Events& events) {
   verdict.answer = answer_of(report, events, terms);
   verdict.risk = risk_of(memory.interval.high, terms.usable.low);
   verdict.sentence = sentence_of(report, terms.usable);
-  for (const Term* term : {&terms.context, &terms.workspace, &terms.history, &terms.usable}) explain(report, *term);
+  for (const Term* term : {&terms.context, &terms.workspace, &terms.history, &terms.usable})
+    explain(report, *term);
 }
 
 }  // namespace peakline

@@ -1,5 +1,6 @@
 // scaled_dot_product_attention and what its backends keep. Sources: torch 2.13,
-// aten/src/ATen/native/transformers/{attention.cpp, cuda/sdp_utils.cpp, cuda/flash_attn, cuda/mem_eff_attention}.
+// aten/src/ATen/native/transformers/{attention.cpp, cuda/sdp_utils.cpp, cuda/flash_attn,
+// cuda/mem_eff_attention}.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +12,9 @@ using Incoming = std::array<Tensor, kMaxOutputs>;
 
 namespace {
 
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 // [B, A, S, D] that lies in memory as [B, S, A, D].
 Shape heads_last_strides(const Shape& sizes) {
@@ -30,10 +33,16 @@ Shape like(const Tensor& tensor) {
 
 enum class Backend { Flash, Efficient, Math };
 
-bool same_heads(const Tensor& a, const Tensor& b) { return a.size(1) == b.size(1); }
+bool same_heads(const Tensor& a, const Tensor& b) {
+  return a.size(1) == b.size(1);
+}
 
 // Flash, then memory-efficient, then math, as sdp_utils.cpp checks them.
-Backend choose(const DeviceModel& card, const Tensor& q, const Tensor& k, const Tensor& v, bool masked,
+Backend choose(const DeviceModel& card,
+               const Tensor& q,
+               const Tensor& k,
+               const Tensor& v,
+               bool masked,
                const AttentionOptions& options) {
   const int cc = card.compute_capability;
   const bool half = is_half(q.dtype());
@@ -43,13 +52,15 @@ Backend choose(const DeviceModel& card, const Tensor& q, const Tensor& k, const 
   const bool needs_grad = q.requires_grad() || k.requires_grad() || v.requires_grad();
   const bool small_shared_memory = (cc >= 86 && cc <= 89) || cc >= 120;
   const bool backward_fits = !(needs_grad && small_shared_memory) || dim <= 192 || dim > 224;
-  if (options.allow_flash && cc >= 80 && half && !masked && same_dim && dim <= 256 && heads_fit && backward_fits) {
+  if (options.allow_flash && cc >= 80 && half && !masked && same_dim && dim <= 256 && heads_fit &&
+      backward_fits) {
     return Backend::Flash;
   }
   const bool dtype_fits = q.dtype() == DType::Float32 || q.dtype() == DType::Float16 || cc >= 80;
   const std::int64_t alignment = half ? (cc >= 70 ? 8 : 1) : (cc >= 80 ? 4 : 1);
   // Up to torch 2.13 the memory-efficient kernel takes no grouped heads.
-  if (dtype_fits && same_heads(q, k) && dim == k.size(3) && dim % alignment == 0 && v.size(3) % alignment == 0) {
+  if (dtype_fits && same_heads(q, k) && dim == k.size(3) && dim % alignment == 0 &&
+      v.size(3) % alignment == 0) {
     return Backend::Efficient;
   }
   return Backend::Math;
@@ -68,8 +79,8 @@ void formula_flash(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   const std::int64_t dim8 = round_up(q[3], 8);
   const std::int64_t dim_rounded = round_up(dim8, dim8 <= 128 ? 32 : 64);
   const std::int64_t rows = round_up(q[2], 128);
-  // A float32 accumulator of dQ with its row sums; dK and dV for every query head where heads are grouped; a
-  // contiguous copy of the gradient where it is not.
+  // A float32 accumulator of dQ with its row sums; dK and dV for every query head where heads are
+  // grouped; a contiguous copy of the gradient where it is not.
   const Shape grouped = k[1] == q[1] ? Shape{} : Shape{q[0], k[2], q[1], dim8};
   const SymbolicTensor& gradient = record_of(incoming[0]);
   Shape sizes = gradient.sizes;
@@ -77,11 +88,12 @@ void formula_flash(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   std::swap(sizes[1], sizes[2]);
   std::swap(strides[1], strides[2]);
   const Shape copy = is_contiguous(sizes, strides) ? Shape{} : gradient.sizes;
-  engine.kernel_temporaries("hidden:flash_backward", {{Shape{q[0], q[1], rows}, DType::Float32},
-                                                      {Shape{q[0], rows, q[1], dim_rounded}, DType::Float32},
-                                                      {grouped, dtype},
-                                                      {grouped, dtype},
-                                                      {copy, gradient.dtype}});
+  engine.kernel_temporaries("hidden:flash_backward",
+                            {{Shape{q[0], q[1], rows}, DType::Float32},
+                             {Shape{q[0], rows, q[1], dim_rounded}, DType::Float32},
+                             {grouped, dtype},
+                             {grouped, dtype},
+                             {copy, gradient.dtype}});
   for (int i = 0; i < 3; ++i) {
     if (!node.needs(i)) outgoing[static_cast<std::size_t>(i)].reset();
   }
@@ -103,12 +115,14 @@ void formula_efficient(SymbolicEngine& engine, Node& node, Incoming&, Gradients&
   Shape key_accumulator;
   if (node.unpacked[0].dtype() != DType::Float32) {  // float32 gradients are accumulated in place
     accumulator = Shape{q[0], q[1], round_up(q[2], block), round_up(q[3], widest <= 64 ? 64 : 128)};
-    if (widest > block) key_accumulator = Shape{q[0], q[1], round_up(k[2], 64), round_up(q[3], 128)};
+    if (widest > block)
+      key_accumulator = Shape{q[0], q[1], round_up(k[2], 64), round_up(q[3], 128)};
   }
-  engine.kernel_temporaries("hidden:efficient_backward", {{Shape{q[0], q[1], round_up(q[2], 32)}, DType::Float32},
-                                                          {accumulator, DType::Float32},
-                                                          {key_accumulator, DType::Float32},
-                                                          {key_accumulator, DType::Float32}});
+  engine.kernel_temporaries("hidden:efficient_backward",
+                            {{Shape{q[0], q[1], round_up(q[2], 32)}, DType::Float32},
+                             {accumulator, DType::Float32},
+                             {key_accumulator, DType::Float32},
+                             {key_accumulator, DType::Float32}});
   for (int i = 0; i < 3; ++i) {
     if (!node.needs(i)) outgoing[static_cast<std::size_t>(i)].reset();
   }
@@ -117,7 +131,8 @@ void formula_efficient(SymbolicEngine& engine, Node& node, Incoming&, Gradients&
 void formula_softmax(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const Tensor& result = node.unpacked[0];
   outgoing[0] = engine.fresh("_softmax_backward_data", result.sizes(), node.dtype);
-  engine.kernel_temporaries("hidden:softmax_backward", {{result.sizes(), promote(incoming[0].dtype(), result.dtype())}});
+  engine.kernel_temporaries("hidden:softmax_backward",
+                            {{result.sizes(), promote(incoming[0].dtype(), result.dtype())}});
 }
 
 }  // namespace
@@ -135,7 +150,9 @@ Tensor SymbolicEngine::softmax(const char* op, const Tensor& self, DType dtype) 
   return finish(node, std::move(out));
 }
 
-Tensor SymbolicEngine::flash_attention(const Tensor& query, const Tensor& key, const Tensor& value) {
+Tensor SymbolicEngine::flash_attention(const Tensor& query,
+                                       const Tensor& key,
+                                       const Tensor& value) {
   const char* op = "_scaled_dot_product_flash_attention";
   Node* node = start(formula_flash, {&query, &key, &value});
   if (!save(node, query) || !save(node, key) || !save(node, value)) return abandon(node);
@@ -151,7 +168,9 @@ Tensor SymbolicEngine::flash_attention(const Tensor& query, const Tensor& key, c
   return finish(node, std::move(out));
 }
 
-Tensor SymbolicEngine::efficient_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+Tensor SymbolicEngine::efficient_attention(const Tensor& query,
+                                           const Tensor& key,
+                                           const Tensor& value,
                                            const Tensor& bias) {
   const char* op = "_scaled_dot_product_efficient_attention";
   Node* node = start(formula_efficient, {&query, &key, &value});
@@ -171,8 +190,8 @@ Tensor SymbolicEngine::efficient_attention(const Tensor& query, const Tensor& ke
   return finish(node, std::move(out));
 }
 
-// convert_boolean_attn_mask and pad_bias: a bool mask becomes an additive one of the query's type, anew in
-// every layer; the kernel wants its last dimension in multiples of 16.
+// convert_boolean_attn_mask and pad_bias: a bool mask becomes an additive one of the query's type,
+// anew in every layer; the kernel wants its last dimension in multiples of 16.
 Tensor SymbolicEngine::additive_mask(const Tensor& mask, DType dtype, bool pad) {
   Tensor bias = mask;
   if (mask.dtype() == DType::Bool) bias = fresh("where.self", mask.sizes(), dtype);
@@ -195,11 +214,15 @@ Tensor SymbolicEngine::repeat_heads(Tensor self, std::int64_t times) {
   return do_reshape(copy, Shape{s[0], s[1] * times, s[2], s[3]});
 }
 
-// _scaled_dot_product_attention_math: composite, so that autograd sees every part. The [S, S] scores exist as
-// product, masked and softmax; the softmax is saved. torch 2.13 adds the mask in place except under tensor
-// subclasses; the timelines were recorded under one, and the step follows them.
-Tensor SymbolicEngine::math_attention(const Tensor& query_, const Tensor& key_, const Tensor& value_,
-                                      const Tensor& mask, const AttentionOptions& options) {
+// _scaled_dot_product_attention_math: composite, so that autograd sees every part. The [S, S]
+// scores exist as product, masked and softmax; the softmax is saved. torch 2.13 adds the mask in
+// place except under tensor subclasses; the timelines were recorded under one, and the step follows
+// them.
+Tensor SymbolicEngine::math_attention(const Tensor& query_,
+                                      const Tensor& key_,
+                                      const Tensor& value_,
+                                      const Tensor& mask,
+                                      const AttentionOptions& options) {
   const DType given = query_.dtype();
   Tensor query_acc = is_half(given) ? to(query_, DType::Float32) : query_;
   Tensor key = is_half(given) ? to(key_, DType::Float32) : key_;
@@ -235,8 +258,11 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_, const Tensor& key_, 
   return to(std::move(out), given);
 }
 
-Tensor SymbolicEngine::do_attention(const Tensor& query_, const Tensor& key_, const Tensor& value_,
-                                    const Tensor& mask, const AttentionOptions& options) {
+Tensor SymbolicEngine::do_attention(const Tensor& query_,
+                                    const Tensor& key_,
+                                    const Tensor& value_,
+                                    const Tensor& mask,
+                                    const AttentionOptions& options) {
   Tensor value = autocast_input(value_);
   Tensor key = autocast_input(key_);
   Tensor query = autocast_input(query_);

@@ -159,7 +159,7 @@ class BackwardPass {
 
  private:
   struct Entry {
-    Node* node = nullptr;           // owned for the time of the pass
+    Node* node = nullptr;  // owned for the time of the pass
     std::int32_t dependencies = 0;
     std::int32_t outer_entry = -1;  // of a pass this one is nested in
     std::array<Tensor, kMaxOutputs> incoming;
@@ -209,7 +209,8 @@ class BackwardPass {
 
   void evaluate(std::int32_t index) {
     Node& node = *entries_[static_cast<std::size_t>(index)].node;
-    std::array<Tensor, kMaxOutputs> incoming = std::move(entries_[static_cast<std::size_t>(index)].incoming);
+    std::array<Tensor, kMaxOutputs> incoming =
+        std::move(entries_[static_cast<std::size_t>(index)].incoming);
     if (node.variable.defined()) {
       engine_.accumulate_grad(node, std::move(incoming[0]));
       return;
@@ -224,7 +225,8 @@ class BackwardPass {
     validate(node, outgoing);
     for (Tensor& gradient : incoming) gradient.reset();
     node.drop_saved();
-    for (int i = 0; i < node.num_inputs; ++i) deliver(node, i, std::move(outgoing[static_cast<std::size_t>(i)]));
+    for (int i = 0; i < node.num_inputs; ++i)
+      deliver(node, i, std::move(outgoing[static_cast<std::size_t>(i)]));
   }
 
   // engine.cpp, validate_outputs: shape first, then dtype.
@@ -234,8 +236,10 @@ class BackwardPass {
       const Edge& edge = node.edges[static_cast<std::size_t>(i)];
       if (!gradient.defined() || edge.node == nullptr) continue;
       const OutputInfo& expected = edge.node->outputs[static_cast<std::size_t>(edge.input_number)];
-      if (!(gradient.sizes() == expected.sizes)) gradient = engine_.sum_to(std::move(gradient), expected.sizes);
-      if (gradient.dtype() != expected.dtype) gradient = engine_.to(std::move(gradient), expected.dtype);
+      if (!(gradient.sizes() == expected.sizes))
+        gradient = engine_.sum_to(std::move(gradient), expected.sizes);
+      if (gradient.dtype() != expected.dtype)
+        gradient = engine_.to(std::move(gradient), expected.dtype);
     }
   }
 
@@ -268,11 +272,13 @@ void SymbolicEngine::accumulate_grad(Node& node, Tensor gradient) {
   SymbolicTensor& fresh_gradient = record_of(gradient);
   if (fresh_gradient.references == 1 && obeys_layout(fresh_gradient, variable)) {
     variable.grad = alias(gradient, fresh_gradient.sizes, fresh_gradient.strides);
-    if (record_of(variable.grad).base.record() == gradient.record()) record_of(variable.grad).base.reset();
+    if (record_of(variable.grad).base.record() == gradient.record())
+      record_of(variable.grad).base.reset();
   } else {
     variable.grad = fresh("clone", variable.sizes, variable.strides, gradient.dtype());
   }
-  if (events_.tensors[static_cast<std::size_t>(variable.storage->event_tensor)].role == Role::WeightTrainable) {
+  if (events_.tensors[static_cast<std::size_t>(variable.storage->event_tensor)].role ==
+      Role::WeightTrainable) {
     mark(variable.grad, Role::Gradient);
   }
 }

@@ -5,8 +5,8 @@
 
 namespace peakline::symbolic {
 
-// Saved tensors come back through the hooks they were packed with: the first one to be asked for runs the
-// checkpointed function again, up to the last tensor it saves (early_stop).
+// Saved tensors come back through the hooks they were packed with: the first one to be asked for
+// runs the checkpointed function again, up to the last tensor it saves (early_stop).
 void SymbolicEngine::unpack(Node& node) {
   for (int i = 0; i < node.num_saved; ++i) {
     const SavedTensor& slot = node.saved[static_cast<std::size_t>(i)];
@@ -67,10 +67,12 @@ Tensor SymbolicEngine::checkpoint(Function function, const Tensor& input, bool u
   return finish(node, std::move(out));
 }
 
-// CheckpointFunction.backward: its Python frame holds the incoming gradient, the detached input and the
-// outputs of the second forward until the nested backward pass has returned.
-void SymbolicEngine::formula_reentrant(SymbolicEngine& engine, Node& node,
-                                       std::array<Tensor, kMaxOutputs>& incoming, Gradients& outgoing) {
+// CheckpointFunction.backward: its Python frame holds the incoming gradient, the detached input and
+// the outputs of the second forward until the nested backward pass has returned.
+void SymbolicEngine::formula_reentrant(SymbolicEngine& engine,
+                                       Node& node,
+                                       std::array<Tensor, kMaxOutputs>& incoming,
+                                       Gradients& outgoing) {
   const Frame& frame = *node.frame;
   Tensor input = engine.detach(node.unpacked[0]);
   engine.set_requires_grad(input, true);

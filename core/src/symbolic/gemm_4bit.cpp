@@ -8,7 +8,8 @@ constexpr std::int64_t kMaxFusedRows = 1536;
 constexpr std::int64_t kAlwaysFusedRows = 4;
 constexpr std::int64_t kSmallWeightElements = 4 * 1024 * 1024;
 
-// The product as the library's heuristic sees it. `waves(a, b)`: do the 64-column blocks fill a/b of the SMs?
+// The product as the library's heuristic sees it. `waves(a, b)`: do the 64-column blocks fill a/b
+// of the SMs?
 struct Product {
   int cc;
   std::int64_t sms;
@@ -16,7 +17,9 @@ struct Product {
   std::int64_t n;
   std::int64_t k;
   std::int64_t blocks;
-  [[nodiscard]] bool waves(std::int64_t a, std::int64_t b = 1) const { return blocks * b >= sms * a; }
+  [[nodiscard]] bool waves(std::int64_t a, std::int64_t b = 1) const {
+    return blocks * b >= sms * a;
+  }
   [[nodiscard]] bool hbm() const { return cc == 80 || cc / 10 == 9; }
 };
 
@@ -137,16 +140,21 @@ std::int64_t row_limit(const Product& p) {
 
 }  // namespace
 
-bool uses_fused_gemm_4bit(const GemmCard& card, std::int64_t rows, std::int64_t out_features,
+bool uses_fused_gemm_4bit(const GemmCard& card,
+                          std::int64_t rows,
+                          std::int64_t out_features,
                           std::int64_t in_features) {
   if (rows > kMaxFusedRows || in_features % 64 != 0) return false;
   if (rows <= kAlwaysFusedRows) return true;
-  const bool no_matrix_unit =
-      card.dtype == DType::Float32 || card.compute_capability < 75 ||
-      (card.compute_capability == 75 && card.dtype != DType::Float16);
+  const bool no_matrix_unit = card.dtype == DType::Float32 || card.compute_capability < 75 ||
+                              (card.compute_capability == 75 && card.dtype != DType::Float16);
   if (no_matrix_unit) return rows < 8;
-  const Product product{card.compute_capability, card.sm_count, rows,
-                        out_features,            in_features,   (out_features + 63) / 64};
+  const Product product{card.compute_capability,
+                        card.sm_count,
+                        rows,
+                        out_features,
+                        in_features,
+                        (out_features + 63) / 64};
   return rows <= row_limit(product);
 }
 

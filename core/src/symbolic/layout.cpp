@@ -14,11 +14,18 @@ void formula_view(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
   outgoing[0] = engine.do_reshape(incoming[0], node.shape);
 }
 
-void formula_transpose(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.do_transpose(incoming[0], static_cast<int>(node.number), static_cast<int>(node.number2));
+void formula_transpose(SymbolicEngine& engine,
+                       Node& node,
+                       Incoming& incoming,
+                       Gradients& outgoing) {
+  outgoing[0] = engine.do_transpose(
+      incoming[0], static_cast<int>(node.number), static_cast<int>(node.number2));
 }
 
-void formula_unsqueeze(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+void formula_unsqueeze(SymbolicEngine& engine,
+                       Node& node,
+                       Incoming& incoming,
+                       Gradients& outgoing) {
   const SymbolicTensor& gradient = record_of(incoming[0]);
   Shape sizes;
   Shape strides;
@@ -134,7 +141,10 @@ Tensor SymbolicEngine::do_expand(const Tensor& self, const Shape& shape) {
   return finish(node, alias(self, shape, strides));
 }
 
-Tensor SymbolicEngine::do_slice(const Tensor& self, int dim, std::int64_t start_at, std::int64_t end_at) {
+Tensor SymbolicEngine::do_slice(const Tensor& self,
+                                int dim,
+                                std::int64_t start_at,
+                                std::int64_t end_at) {
   const SymbolicTensor& record = record_of(self);
   Node* node = start(formula_slice, {&self});
   if (node != nullptr) node->shape = record.sizes;

@@ -1,6 +1,6 @@
-// Liger's fused kernels: what their Python code allocates, saves and overwrites. A Python autograd function
-// saves its inputs after its forward has run. Source: liger_kernel/ops/{rms_norm, swiglu, rope,
-// fused_linear_cross_entropy}.py (0.8.5).
+// Liger's fused kernels: what their Python code allocates, saves and overwrites. A Python autograd
+// function saves its inputs after its forward has run. Source: liger_kernel/ops/{rms_norm, swiglu,
+// rope, fused_linear_cross_entropy}.py (0.8.5).
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,9 @@ using Incoming = std::array<Tensor, kMaxOutputs>;
 
 namespace {
 
-Shape rows_of(const Shape& sizes) { return Shape{sizes.numel().count() / sizes[-1], sizes[-1]}; }
+Shape rows_of(const Shape& sizes) {
+  return Shape{sizes.numel().count() / sizes[-1], sizes[-1]};
+}
 
 std::int64_t next_power_of_two(std::int64_t n) {
   std::int64_t power = 1;
@@ -20,14 +22,19 @@ std::int64_t next_power_of_two(std::int64_t n) {
   return power;
 }
 
-std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+std::int64_t divide_up(std::int64_t n, std::int64_t by) {
+  return (n + by - 1) / by;
+}
 
-// The input's gradient overwrites the incoming one; the weight's is summed from one float32 row per SM.
+// The input's gradient overwrites the incoming one; the weight's is summed from one float32 row per
+// SM.
 void formula_rms_norm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   Tensor gradient = engine.contiguous(incoming[0]);
   const Shape sizes = gradient.sizes();
   Tensor partial;
-  if (node.needs(1)) partial = engine.fresh("empty.memory_format", Shape{engine.device().sm_count, sizes[-1]}, DType::Float32);
+  if (node.needs(1))
+    partial = engine.fresh(
+        "empty.memory_format", Shape{engine.device().sm_count, sizes[-1]}, DType::Float32);
   outgoing[0] = engine.alias(gradient, sizes, contiguous_strides(sizes));
   if (node.needs(1)) {
     Tensor sum = engine.fresh("sum.dim_IntList", Shape{sizes[-1]}, DType::Float32);
@@ -86,8 +93,8 @@ Tensor SymbolicEngine::do_liger_silu_mul(const Tensor& gate, const Tensor& up) {
   return finish(node, alias(out, gate.sizes(), contiguous_strides(gate.sizes())));
 }
 
-// Works on the physical layout [B, S, heads, D] in place, so nothing is allocated where the projections'
-// outputs are dense.
+// Works on the physical layout [B, S, heads, D] in place, so nothing is allocated where the
+// projections' outputs are dense.
 void SymbolicEngine::liger_rope(Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin) {
   if (halted_ || !query.defined() || !key.defined()) return;
   Node* node = start(formula_rope, {&query, &key});
@@ -114,8 +121,10 @@ void SymbolicEngine::liger_rope(Tensor& query, Tensor& key, const Tensor& cos, c
   key = std::move(turned[1]);
 }
 
-// Logits exist for one chunk of tokens at a time; gradients of hidden states and weight are made in forward.
-Tensor SymbolicEngine::do_liger_fused_linear_cross_entropy(const Tensor& hidden, const Tensor& weight,
+// Logits exist for one chunk of tokens at a time; gradients of hidden states and weight are made in
+// forward.
+Tensor SymbolicEngine::do_liger_fused_linear_cross_entropy(const Tensor& hidden,
+                                                           const Tensor& weight,
                                                            const Tensor& target) {
   Node* node = start(formula_fused_loss, {&hidden, &weight});
   const bool weight_gradient = weight.requires_grad();
@@ -130,7 +139,8 @@ Tensor SymbolicEngine::do_liger_fused_linear_cross_entropy(const Tensor& hidden,
   {
     NoGrad no_grad(*this);
     hidden_gradient = fresh("zeros_like", hidden.sizes(), hidden.dtype());
-    if (hidden.requires_grad() && weight_gradient) gradient = fresh("zeros_like", weight.sizes(), weight.dtype());
+    if (hidden.requires_grad() && weight_gradient)
+      gradient = fresh("zeros_like", weight.sizes(), weight.dtype());
     Tensor losses = fresh("zeros", Shape{tokens}, DType::Float32);
     Tensor counted = fresh("ne.Scalar", target.sizes(), DType::Bool);
     { Tensor count = fresh("sum", Shape{}, DType::Int64); }
@@ -142,12 +152,14 @@ Tensor SymbolicEngine::do_liger_fused_linear_cross_entropy(const Tensor& hidden,
   return finish(node, std::move(loss));
 }
 
-void SymbolicEngine::fused_loss_chunks(const Tensor& hidden, const Tensor& weight, std::int64_t chunk,
+void SymbolicEngine::fused_loss_chunks(const Tensor& hidden,
+                                       const Tensor& weight,
+                                       std::int64_t chunk,
                                        bool weight_gradient) {
   const std::int64_t tokens = hidden.size(0);
   const std::int64_t vocabulary = weight.size(0);
-  // mm(out=) bypasses autocast: used only where the operands already have the type it would choose. Then one
-  // buffer of logits serves every chunk.
+  // mm(out=) bypasses autocast: used only where the operands already have the type it would choose.
+  // Then one buffer of logits serves every chunk.
   const DType compute = autocast_.value_or(hidden.dtype());
   if (hidden.dtype() == weight.dtype() && hidden.dtype() == compute) {
     Tensor storage = fresh("empty.memory_format", Shape{chunk, vocabulary}, hidden.dtype());
@@ -170,7 +182,8 @@ void SymbolicEngine::fused_loss_chunks(const Tensor& hidden, const Tensor& weigh
     }
     if (weight_gradient) {
       Tensor input_cast = hidden.dtype() == compute ? hidden : fresh("_to_copy", part, compute);
-      // A float32 accumulator takes half operands since torch 2.8 (compute capability 8.0 and later).
+      // A float32 accumulator takes half operands since torch 2.8 (compute capability 8.0 and
+      // later).
       if (device_.compute_capability < 80) {
         Tensor transient = fresh("mm", weight.sizes(), compute);
         Tensor widened = to(transient, DType::Float32);

@@ -1,5 +1,6 @@
 // Matrix products and embeddings. Sources: aten/src/ATen/native/Linear.cpp, LinearAlgebra.cpp,
-// FunctionsManual.cpp of torch 2.13; bitsandbytes 0.50 autograd/_functions.py and backends/cuda/ops.py.
+// FunctionsManual.cpp of torch 2.13; bitsandbytes 0.50 autograd/_functions.py and
+// backends/cuda/ops.py.
 #include <utility>
 
 #include "symbolic/gemm_4bit.h"
@@ -15,10 +16,14 @@ Tensor SymbolicEngine::mm(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// mm_mat2_backward: for a column-major weight (w.t()) the product is taken transposed, so that the gradient
-// has the weight's own layout.
-Tensor weight_gradient(SymbolicEngine& engine, const Tensor& gradient, const Tensor& input, bool column_major) {
-  if (!column_major) return engine.fresh("mm", Shape{input.size(1), gradient.size(1)}, input.dtype());
+// mm_mat2_backward: for a column-major weight (w.t()) the product is taken transposed, so that the
+// gradient has the weight's own layout.
+Tensor weight_gradient(SymbolicEngine& engine,
+                       const Tensor& gradient,
+                       const Tensor& input,
+                       bool column_major) {
+  if (!column_major)
+    return engine.fresh("mm", Shape{input.size(1), gradient.size(1)}, input.dtype());
   Tensor product = engine.fresh("mm", Shape{gradient.size(1), input.size(1)}, input.dtype());
   return engine.do_transpose(product, 0, 1);
 }
@@ -34,7 +39,8 @@ void formula_mm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradient
   }
 }
 
-// Inputs bias, mat1, mat2; computes mat1's gradient, mat2's, then the bias's (the incoming one itself).
+// Inputs bias, mat1, mat2; computes mat1's gradient, mat2's, then the bias's (the incoming one
+// itself).
 void formula_addmm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   std::size_t slot = 0;
   Tensor mat2 = node.needs(1) ? node.unpacked[slot++] : Tensor{};
@@ -57,15 +63,20 @@ void formula_bmm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradien
   Tensor self = node.needs(1) ? node.unpacked[slot++] : Tensor{};
   const Tensor& gradient = incoming[0];
   if (node.needs(1)) {
-    outgoing[1] = engine.fresh("bmm", Shape{self.size(0), self.size(2), gradient.size(2)}, gradient.dtype());
+    outgoing[1] =
+        engine.fresh("bmm", Shape{self.size(0), self.size(2), gradient.size(2)}, gradient.dtype());
   }
   if (node.needs(0)) {
-    outgoing[0] = engine.fresh("bmm", Shape{gradient.size(0), gradient.size(1), mat2.size(1)}, gradient.dtype());
+    outgoing[0] = engine.fresh(
+        "bmm", Shape{gradient.size(0), gradient.size(1), mat2.size(1)}, gradient.dtype());
   }
 }
 
 // embedding_dense_backward: a gradient of the whole table.
-void formula_embedding(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+void formula_embedding(SymbolicEngine& engine,
+                       Node& node,
+                       Incoming& incoming,
+                       Gradients& outgoing) {
   outgoing[0] = engine.fresh("embedding_dense_backward", node.shape, incoming[0].dtype());
 }
 
@@ -74,7 +85,8 @@ void formula_4bit(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
   const Packed4bit& weight = *node.packed;
   Tensor absmax;
   if (weight.nested_absmax.defined()) {
-    absmax = engine.fresh("bitsandbytes.dequantize_blockwise", weight.absmax.sizes(), DType::Float32);
+    absmax =
+        engine.fresh("bitsandbytes.dequantize_blockwise", weight.absmax.sizes(), DType::Float32);
   }
   Tensor dequantised = engine.fresh("bitsandbytes.dequantize_4bit", weight.shape, node.dtype);
   absmax.reset();
@@ -97,7 +109,9 @@ Tensor SymbolicEngine::mm_with_grad(const Tensor& self, const Tensor& other) {
   return finish(node, mm(self, other));
 }
 
-Tensor SymbolicEngine::addmm_with_grad(const Tensor& bias, const Tensor& self, const Tensor& other) {
+Tensor SymbolicEngine::addmm_with_grad(const Tensor& bias,
+                                       const Tensor& self,
+                                       const Tensor& other) {
   Node* node = start(formula_addmm, {&bias, &self, &other});
   if (node != nullptr) node->number = is_column_major(other) ? 1 : 0;
   if (node != nullptr && node->needs(1) && !save(node, other)) return abandon(node);
@@ -169,12 +183,16 @@ Tensor SymbolicEngine::do_embedding(const Tensor& weight, const Tensor& indices)
 }
 
 // torch.ops.bitsandbytes.gemm_4bit: a fused kernel for few rows, else dequantise and multiply.
-Tensor SymbolicEngine::gemm_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) {
+Tensor SymbolicEngine::gemm_4bit(const Tensor& input,
+                                 const Packed4bit& weight,
+                                 const Tensor& bias) {
   const std::int64_t in_features = input.size(-1);
   const std::int64_t rows = input.sizes().numel().count() / in_features;
   const std::int64_t out_features = weight.shape[0];
   const Shape result = with_last(input.sizes(), out_features);
-  if (uses_fused_gemm_4bit({device_.compute_capability, device_.sm_count, input.dtype()}, rows, out_features,
+  if (uses_fused_gemm_4bit({device_.compute_capability, device_.sm_count, input.dtype()},
+                           rows,
+                           out_features,
                            in_features)) {
     return fresh("empty.memory_format", result, input.dtype());
   }
@@ -189,7 +207,9 @@ Tensor SymbolicEngine::gemm_4bit(const Tensor& input, const Packed4bit& weight, 
   return fresh("linear", result, input.dtype());
 }
 
-Tensor SymbolicEngine::do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) {
+Tensor SymbolicEngine::do_linear_4bit(const Tensor& input,
+                                      const Packed4bit& weight,
+                                      const Tensor& bias) {
   Node* node = start(formula_4bit, {&input, &bias});
   if (node != nullptr) {
     node->packed = &weight;

@@ -1,4 +1,5 @@
-// Cross-entropy. Sources: aten/src/ATen/native/LossNLL.cpp, SoftMax.cpp and derivatives.yaml of torch 2.13.
+// Cross-entropy. Sources: aten/src/ATen/native/LossNLL.cpp, SoftMax.cpp and derivatives.yaml of
+// torch 2.13.
 #include <utility>
 
 #include "symbolic/symbolic_engine.h"

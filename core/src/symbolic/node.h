@@ -15,8 +15,8 @@ namespace peakline::symbolic {
 class SymbolicEngine;
 struct Node;
 
-// One checkpointed call: what it takes to run it again, and what the second run saved. Lives as long as a node
-// that saved something under it.
+// One checkpointed call: what it takes to run it again, and what the second run saved. Lives as
+// long as a node that saved something under it.
 struct Frame {
   std::int32_t references = 1;
   Engine::Function function;
@@ -34,10 +34,12 @@ struct Frame {
   }
 };
 
-// Nodes are made by the ten thousand: their slots are plain, counted by hand, and only the used ones touched.
+// Nodes are made by the ten thousand: their slots are plain, counted by hand, and only the used
+// ones touched.
 struct SavedTensor {
   TensorRecord* tensor = nullptr;  // owned
-  Frame* frame = nullptr;          // owned; set where a checkpoint's hooks were active, then `tensor` is null
+  Frame* frame =
+      nullptr;  // owned; set where a checkpoint's hooks were active, then `tensor` is null
   std::int32_t index = -1;
 };
 
@@ -57,8 +59,11 @@ struct OutputInfo {
 };
 
 using Gradients = std::array<Tensor, kMaxInputs>;
-// Computes the gradients of the node's inputs from those of its outputs; only where `node.needs(i)`.
-using Formula = void (*)(SymbolicEngine& engine, Node& node, std::array<Tensor, kMaxOutputs>& incoming,
+// Computes the gradients of the node's inputs from those of its outputs; only where
+// `node.needs(i)`.
+using Formula = void (*)(SymbolicEngine& engine,
+                         Node& node,
+                         std::array<Tensor, kMaxOutputs>& incoming,
                          Gradients& outgoing);
 
 inline constexpr std::uint64_t kAccumulateSequence = std::numeric_limits<std::uint64_t>::max();
@@ -89,7 +94,9 @@ struct Node {
   const Packed4bit* packed = nullptr;  // 4-bit linear only: the model outlives the step
   Tensor variable;                     // AccumulateGrad only
 
-  [[nodiscard]] bool needs(int input) const { return edges[static_cast<std::size_t>(input)].node != nullptr; }
+  [[nodiscard]] bool needs(int input) const {
+    return edges[static_cast<std::size_t>(input)].node != nullptr;
+  }
   void drop_saved() {
     for (int i = 0; i < num_saved; ++i) {
       const SavedTensor& slot = saved[static_cast<std::size_t>(i)];

@@ -139,8 +139,8 @@ void formula_mean(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
 
 // ---------------------------------------------------------------- operations
 
-Tensor SymbolicEngine::unary(const char* op, const Tensor& self, Formula formula, bool save_self,
-                             bool save_result) {
+Tensor SymbolicEngine::unary(
+    const char* op, const Tensor& self, Formula formula, bool save_self, bool save_result) {
   Node* node = start(formula, {&self});
   if (save_self && !save(node, self)) return abandon(node);
   Tensor out = pointwise1(op, self, self.dtype());
@@ -182,14 +182,24 @@ Tensor SymbolicEngine::unary_scaled(const Tensor& self) {
 Tensor SymbolicEngine::do_div_scalar(const Tensor& self) {
   return unary("div.Tensor", self, formula_div_scalar, false, false);
 }
-Tensor SymbolicEngine::do_neg(const Tensor& self) { return unary("neg", self, formula_neg, false, false); }
+Tensor SymbolicEngine::do_neg(const Tensor& self) {
+  return unary("neg", self, formula_neg, false, false);
+}
 Tensor SymbolicEngine::do_square(const Tensor& self) {
   return unary("pow.Tensor_Scalar", self, formula_square, true, false);
 }
-Tensor SymbolicEngine::do_rsqrt(const Tensor& self) { return unary("rsqrt", self, formula_rsqrt, false, true); }
-Tensor SymbolicEngine::do_silu(const Tensor& self) { return unary("silu", self, formula_silu, true, false); }
-Tensor SymbolicEngine::do_gelu(const Tensor& self) { return unary("gelu", self, formula_gelu, true, false); }
-Tensor SymbolicEngine::do_relu(const Tensor& self) { return unary("relu", self, formula_relu, false, true); }
+Tensor SymbolicEngine::do_rsqrt(const Tensor& self) {
+  return unary("rsqrt", self, formula_rsqrt, false, true);
+}
+Tensor SymbolicEngine::do_silu(const Tensor& self) {
+  return unary("silu", self, formula_silu, true, false);
+}
+Tensor SymbolicEngine::do_gelu(const Tensor& self) {
+  return unary("gelu", self, formula_gelu, true, false);
+}
+Tensor SymbolicEngine::do_relu(const Tensor& self) {
+  return unary("relu", self, formula_relu, false, true);
+}
 
 Tensor SymbolicEngine::do_pointwise(const char* op, const Tensor& self, DType result) {
   return pointwise1(op, self, result);
@@ -227,17 +237,20 @@ Tensor SymbolicEngine::do_mean_last(const Tensor& self) {
 Tensor SymbolicEngine::do_sum(const Tensor& self) {
   Node* node = start(formula_sum, {&self});
   if (node != nullptr) node->shape = self.sizes();
-  return finish(node, fresh("sum", Shape{}, is_floating_point(self.dtype()) ? self.dtype() : DType::Int64));
+  return finish(
+      node, fresh("sum", Shape{}, is_floating_point(self.dtype()) ? self.dtype() : DType::Int64));
 }
 
-// at::autocast::cached_cast: only casts of float32 leaves that require grad are kept for the scope's life.
+// at::autocast::cached_cast: only casts of float32 leaves that require grad are kept for the
+// scope's life.
 Tensor SymbolicEngine::autocast_input(const Tensor& input) {
-  if (!autocast_ || !input.defined() || !is_floating_point(input.dtype()) || input.dtype() == *autocast_) {
+  if (!autocast_ || !input.defined() || !is_floating_point(input.dtype()) ||
+      input.dtype() == *autocast_) {
     return input;
   }
   const SymbolicTensor& record = record_of(input);
-  const bool cached = record.dtype == DType::Float32 && record.requires_grad && record.grad_fn == nullptr &&
-                      !record.base.defined();
+  const bool cached = record.dtype == DType::Float32 && record.requires_grad &&
+                      record.grad_fn == nullptr && !record.base.defined();
   if (!cached) return to(input, *autocast_);
   if (record.autocast_copy.defined()) return record.autocast_copy;
   Tensor cast = to(input, *autocast_);

@@ -1,4 +1,5 @@
-// Fixed-size blocks from a free list: tensors, storages and nodes live and die by the ten thousand in one run.
+// Fixed-size blocks from a free list: tensors, storages and nodes live and die by the ten thousand
+// in one run.
 #pragma once
 
 #include <cstddef>

@@ -39,7 +39,9 @@ namespace peakline::symbolic {
 SymbolicEngine::SymbolicEngine(const DeviceModel& device, Events& events)
     : device_(device), events_(events) {}
 
-SymbolicEngine::~SymbolicEngine() { clear_autocast_cache(); }
+SymbolicEngine::~SymbolicEngine() {
+  clear_autocast_cache();
+}
 
 void SymbolicEngine::clear_autocast_cache() {
   for (const Tensor& weight : autocast_cache_) record_of(weight).autocast_copy.reset();
@@ -53,11 +55,15 @@ void SymbolicEngine::set_phase(Phase phase) {
 
 void SymbolicEngine::mark(const Tensor& tensor, Role role) {
   if (!tensor.defined()) return;
-  EventTensor& made = events_.tensors[static_cast<std::size_t>(record_of(tensor).storage->event_tensor)];
+  EventTensor& made =
+      events_.tensors[static_cast<std::size_t>(record_of(tensor).storage->event_tensor)];
   if (made.role == Role::Unknown) made.role = role;
 }
 
-Tensor SymbolicEngine::fresh(const char* op, const Shape& sizes, const Shape& strides, DType dtype) {
+Tensor SymbolicEngine::fresh(const char* op,
+                             const Shape& sizes,
+                             const Shape& strides,
+                             DType dtype) {
   Storage* storage = storages_.make();
   storage->event_tensor = static_cast<std::int32_t>(events_.tensors.size());
   if (events_.events.size() >= kMaxEvents) {
@@ -113,7 +119,8 @@ Tensor SymbolicEngine::alias(const Tensor& self, const Shape& sizes, const Shape
   return view;
 }
 
-void SymbolicEngine::kernel_temporaries(const char* op, std::initializer_list<Temporary> temporaries) {
+void SymbolicEngine::kernel_temporaries(const char* op,
+                                        std::initializer_list<Temporary> temporaries) {
   std::array<Tensor, 8> alive;
   std::size_t count = 0;
   in_kernel_ = true;
@@ -172,7 +179,7 @@ void SymbolicEngine::clear_grad(const Tensor& leaf) {
   if (leaf.defined()) record_of(leaf).grad.reset();
 }
 
-std::vector<Tensor> SymbolicEngine::foreach(const char* op, std::span<const Tensor> inputs) {
+std::vector<Tensor> SymbolicEngine::foreach (const char* op, std::span<const Tensor> inputs) {
   std::vector<Tensor> out;
   out.reserve(inputs.size());
   for (const Tensor& input : inputs) {
@@ -185,7 +192,8 @@ std::vector<Tensor> SymbolicEngine::foreach(const char* op, std::span<const Tens
 std::vector<Tensor> SymbolicEngine::foreach_norm(std::span<const Tensor> inputs) {
   std::vector<Tensor> out;
   out.reserve(inputs.size());
-  for (const Tensor& input : inputs) out.push_back(fresh("_foreach_norm.Scalar", Shape{}, input.dtype()));
+  for (const Tensor& input : inputs)
+    out.push_back(fresh("_foreach_norm.Scalar", Shape{}, input.dtype()));
   return out;
 }
 

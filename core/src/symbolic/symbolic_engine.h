@@ -43,7 +43,7 @@ class SymbolicEngine final : public Engine {
   void backward(Tensor loss) override;
   [[nodiscard]] Tensor grad(const Tensor& leaf) const override;
   void clear_grad(const Tensor& leaf) override;
-  std::vector<Tensor> foreach(const char* op, std::span<const Tensor> inputs) override;
+  std::vector<Tensor> foreach (const char* op, std::span<const Tensor> inputs) override;
   std::vector<Tensor> foreach_norm(std::span<const Tensor> inputs) override;
 
   // ---- for operations and formulas (core/src/symbolic only)
@@ -62,11 +62,11 @@ class SymbolicEngine final : public Engine {
   };
   void kernel_temporaries(const char* op, std::initializer_list<Temporary> temporaries);
 
-  // Starts a node for an operation on these inputs; null where nothing needs a gradient. Undefined inputs
-  // take an edge that goes nowhere.
+  // Starts a node for an operation on these inputs; null where nothing needs a gradient. Undefined
+  // inputs take an edge that goes nowhere.
   Node* start(Formula formula, std::initializer_list<const Tensor*> inputs);
-  // Saves an input before the kernel runs, a result after it. False when a recomputation has all it needs:
-  // then the operation must return abandon(node).
+  // Saves an input before the kernel runs, a result after it. False when a recomputation has all it
+  // needs: then the operation must return abandon(node).
   [[nodiscard]] bool save(Node* node, const Tensor& input);
   [[nodiscard]] bool save_output(Node* node, const Tensor& output);
   Tensor abandon(Node* node);
@@ -127,12 +127,16 @@ class SymbolicEngine final : public Engine {
   Tensor do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) override;
   Tensor do_matmul(const Tensor& self, const Tensor& other) override;
   Tensor do_softmax_last(const Tensor& self, DType dtype) override;
-  Tensor do_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+  Tensor do_attention(const Tensor& query,
+                      const Tensor& key,
+                      const Tensor& value,
+                      const Tensor& mask,
                       const AttentionOptions& options) override;
   Tensor do_cross_entropy(const Tensor& logits, const Tensor& target) override;
   Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight) override;
   Tensor do_liger_silu_mul(const Tensor& gate, const Tensor& up) override;
-  Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden, const Tensor& weight,
+  Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden,
+                                             const Tensor& weight,
                                              const Tensor& target) override;
   void do_add_in_place(const Tensor& self, const Tensor& other) override;
 
@@ -144,21 +148,33 @@ class SymbolicEngine final : public Engine {
   void recompute(Frame& frame);
   Edge edge_of(const Tensor& input);
   void accumulate_grad(Node& node, Tensor gradient);
-  Tensor unary(const char* op, const Tensor& self, Formula formula, bool save_self, bool save_result);
+  Tensor unary(
+      const char* op, const Tensor& self, Formula formula, bool save_self, bool save_result);
   Tensor mm_with_grad(const Tensor& self, const Tensor& other);
   Tensor addmm_with_grad(const Tensor& bias, const Tensor& self, const Tensor& other);
   Tensor softmax(const char* op, const Tensor& self, DType dtype);
   Tensor flash_attention(const Tensor& query, const Tensor& key, const Tensor& value);
-  Tensor efficient_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias);
-  Tensor math_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+  Tensor efficient_attention(const Tensor& query,
+                             const Tensor& key,
+                             const Tensor& value,
+                             const Tensor& bias);
+  Tensor math_attention(const Tensor& query,
+                        const Tensor& key,
+                        const Tensor& value,
+                        const Tensor& mask,
                         const AttentionOptions& options);
   Tensor additive_mask(const Tensor& mask, DType dtype, bool pad);
   Tensor repeat_heads(Tensor self, std::int64_t times);
   Tensor unary_scaled(const Tensor& self);  // self * scaling, as mul.Scalar
-  void fused_loss_chunks(const Tensor& hidden, const Tensor& weight, std::int64_t chunk, bool weight_gradient);
+  void fused_loss_chunks(const Tensor& hidden,
+                         const Tensor& weight,
+                         std::int64_t chunk,
+                         bool weight_gradient);
   Tensor gemm_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias);
 
-  static void formula_reentrant(SymbolicEngine& engine, Node& node, std::array<Tensor, kMaxOutputs>& incoming,
+  static void formula_reentrant(SymbolicEngine& engine,
+                                Node& node,
+                                std::array<Tensor, kMaxOutputs>& incoming,
                                 Gradients& outgoing);
 
   DeviceModel device_;
@@ -175,7 +191,7 @@ class SymbolicEngine final : public Engine {
   std::vector<Tensor> autocast_cache_;  // weights with a copy
   std::uint64_t next_sequence_ = 0;
   Frame* frame_ = nullptr;    // the checkpoint whose hooks are active
-  std::vector<Node*> dying_;      // nodes to drop, so that long chains do not recurse
+  std::vector<Node*> dying_;  // nodes to drop, so that long chains do not recurse
   bool dropping_ = false;
   std::size_t largest_graph_ = 256;  // nodes of a backward pass so far
 };

@@ -32,8 +32,8 @@ std::array<int, Shape::kMaxRank> memory_order(const Shape& strides) {
   std::array<int, Shape::kMaxRank> order{};
   const int rank = strides.rank();
   for (int i = 0; i < rank; ++i) order[static_cast<std::size_t>(i)] = rank - 1 - i;
-  std::stable_sort(order.begin(), order.begin() + rank,
-                   [&](int a, int b) { return strides[a] < strides[b]; });
+  std::stable_sort(
+      order.begin(), order.begin() + rank, [&](int a, int b) { return strides[a] < strides[b]; });
   return order;
 }
 
@@ -120,7 +120,8 @@ std::int64_t operand_stride(const SymbolicTensor& operand, int dim, int rank) {
 }
 
 // TensorIteratorBase::reorder_dimensions: > 0 when dim0 should be slower than dim1.
-int compare_dims(const Shape& sizes, const SymbolicTensor& a, const SymbolicTensor* b, int dim0, int dim1) {
+int compare_dims(
+    const Shape& sizes, const SymbolicTensor& a, const SymbolicTensor* b, int dim0, int dim1) {
   for (const SymbolicTensor* operand : {&a, b}) {
     if (operand == nullptr) continue;
     const std::int64_t stride0 = operand_stride(*operand, dim0, sizes.rank());

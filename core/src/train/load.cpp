@@ -7,16 +7,19 @@ namespace peakline {
 
 namespace {
 
-constexpr std::int64_t kQuantBlock = 64;         // bitsandbytes blocksize of 4-bit weights
-constexpr std::int64_t kNestedBlock = 256;       // and of their statistics under double quantisation
+constexpr std::int64_t kQuantBlock = 64;    // bitsandbytes blocksize of 4-bit weights
+constexpr std::int64_t kNestedBlock = 256;  // and of their statistics under double quantisation
 constexpr std::int64_t kCodes4bit = 16;
 constexpr std::int64_t kCodes8bit = 256;
 
-std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+std::int64_t divide_up(std::int64_t n, std::int64_t by) {
+  return (n + by - 1) / by;
+}
 
 class Loader {
  public:
-  Loader(Engine& e, const DenseDecoder& shape, const TrainSetup& setup) : e_(e), shape_(shape), setup_(setup) {
+  Loader(Engine& e, const DenseDecoder& shape, const TrainSetup& setup)
+      : e_(e), shape_(shape), setup_(setup) {
     quantised_ = setup.method == Method::Qlora;
     full_ = setup.method == Method::Full;
     // Rule R010: PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.
@@ -82,8 +85,9 @@ class Loader {
     o.padded_batches = setup_.attention_mask == AttentionMask::Padded;
     o.gradient_checkpointing = setup_.gradient_checkpointing;
     o.use_reentrant = setup_.use_reentrant;
-    // Rule R012: turning checkpointing on makes the embedding's output require grad, frozen or not, so the
-    // first layer keeps what its input's gradient needs (modeling_utils.py, transformers 5.24).
+    // Rule R012: turning checkpointing on makes the embedding's output require grad, frozen or not,
+    // so the first layer keeps what its input's gradient needs (modeling_utils.py,
+    // transformers 5.24).
     o.input_requires_grad = setup_.gradient_checkpointing;
     o.compute_dtype = setup_.quantization.bnb_4bit_compute_dtype;
     return o;
@@ -127,7 +131,8 @@ class Loader {
       linear.name = p.name;
       if (!quantised_) linear.weight = parameter(Shape{p.out, p.in}, plain_dtype_);
       // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
-      const DType bias_dtype = quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
+      const DType bias_dtype =
+          quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
       if (p.bias) linear.bias = parameter(Shape{p.out}, bias_dtype);
     }
     layer.input_layernorm = norm("input_layernorm", shape_.hidden_size);
@@ -172,14 +177,15 @@ class Loader {
     return tensor;
   }
 
-  // bitsandbytes 0.50, functional.py, quantize_4bit: two codes a byte, one absmax per 64 weights; double
-  // quantisation stores the absmax as 8-bit codes with one float32 per 256 of them.
+  // bitsandbytes 0.50, functional.py, quantize_4bit: two codes a byte, one absmax per 64 weights;
+  // double quantisation stores the absmax as 8-bit codes with one float32 per 256 of them.
   Packed4bit pack(std::int64_t out, std::int64_t in) {
     Packed4bit packed;
     packed.shape = Shape{out, in};
     packed.dtype = setup_.dtype;
     const std::int64_t blocks = divide_up(out * in, kQuantBlock);
-    packed.packed = quant("bitsandbytes.quantize_4bit", Shape{divide_up(out * in, 2), 1}, DType::UInt8);
+    packed.packed =
+        quant("bitsandbytes.quantize_4bit", Shape{divide_up(out * in, 2), 1}, DType::UInt8);
     packed.code = quant("_to_copy", Shape{kCodes4bit}, DType::Float32);
     if (!setup_.quantization.bnb_4bit_use_double_quant) {
       packed.absmax = quant("bitsandbytes.quantize_4bit", Shape{blocks}, DType::Float32);
@@ -188,12 +194,13 @@ class Loader {
     packed.offset = quant("mean", Shape{}, DType::Float32);
     packed.nested_code = quant("_to_copy", Shape{kCodes8bit}, DType::Float32);
     packed.absmax = quant("bitsandbytes.quantize_blockwise", Shape{blocks}, DType::UInt8);
-    packed.nested_absmax =
-        quant("bitsandbytes.quantize_blockwise", Shape{divide_up(blocks, kNestedBlock)}, DType::Float32);
+    packed.nested_absmax = quant(
+        "bitsandbytes.quantize_blockwise", Shape{divide_up(blocks, kNestedBlock)}, DType::Float32);
     return packed;
   }
 
-  // Rule R011: adapters are born in the model's type; PEFT casts 16-bit ones to float32 unless told otherwise.
+  // Rule R011: adapters are born in the model's type; PEFT casts 16-bit ones to float32 unless told
+  // otherwise.
   DType adapter_dtype() const {
     if (setup_.lora.adapter_dtype) return *setup_.lora.adapter_dtype;
     return setup_.lora.autocast_adapter_dtype ? DType::Float32 : setup_.dtype;
@@ -222,7 +229,8 @@ class Loader {
   }
 
   void add(const Tensor& tensor, bool decays, bool embedding = false) {
-    if (tensor.defined() && tensor.requires_grad()) loaded_.trainable.push_back({tensor, decays, embedding});
+    if (tensor.defined() && tensor.requires_grad())
+      loaded_.trainable.push_back({tensor, decays, embedding});
   }
 
   void collect() {

@@ -12,8 +12,8 @@ namespace peakline {
 // model.parameters() with what the optimizer asks about each. In module order.
 struct Parameter {
   Tensor tensor;
-  bool decays = true;       // Trainer.get_decay_parameter_names: no norms, no biases
-  bool embedding = false;   // bitsandbytes keeps these in 32 bit
+  bool decays = true;      // Trainer.get_decay_parameter_names: no norms, no biases
+  bool embedding = false;  // bitsandbytes keeps these in 32 bit
 };
 
 struct LoadedModel {

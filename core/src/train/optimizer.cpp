@@ -4,27 +4,44 @@
 #include <array>
 #include <utility>
 
+#include "train/adafactor.h"
+
 namespace peakline {
 
 namespace {
 
-enum class Kind { AdamWForeach, AdamWFused, AdamW8bit, Sgd, Unknown };
+using enum OptimizerKind;
 
-Kind kind_of(std::string_view optim) {
-  if (optim == "adamw_torch") return Kind::AdamWForeach;
-  if (optim == "adamw_torch_fused") return Kind::AdamWFused;
-  if (optim == "adamw_bnb_8bit" || optim == "adamw_8bit") return Kind::AdamW8bit;
-  if (optim == "sgd") return Kind::Sgd;
-  return Kind::Unknown;
-}
+constexpr std::array kOptimizers = {
+    OptimizerRow{"adamw_torch", AdamWForeach},
+    OptimizerRow{"adamw_torch_fused", AdamWFused},
+    OptimizerRow{"sgd", Sgd},
+    OptimizerRow{"adafactor", Adafactor},
+    OptimizerRow{"adamw_bnb_8bit", Bitsandbytes, 2, 8},
+    OptimizerRow{"adamw_8bit", Bitsandbytes, 2, 8},
+    OptimizerRow{"paged_adamw_8bit", Bitsandbytes, 2, 8, true},
+    OptimizerRow{"paged_adamw_32bit", Bitsandbytes, 2, 32, true},
+    OptimizerRow{"lion_32bit", Bitsandbytes, 1, 32},
+    OptimizerRow{"lion_8bit", Bitsandbytes, 1, 8},
+    OptimizerRow{"paged_lion_32bit", Bitsandbytes, 1, 32, true},
+    OptimizerRow{"paged_lion_8bit", Bitsandbytes, 1, 8, true},
+};
 
-// bitsandbytes 0.50, optim/optimizer.py: smaller tensors keep 32-bit states; one absmax per 256 values.
+// bitsandbytes 0.50, optim/optimizer.py: smaller tensors keep 32-bit states, smaller still stay
+// unpaged; one absmax per 256 values.
 constexpr std::int64_t kMin8bitElements = 4096;
+constexpr std::int64_t kMinPagedElements = 100000;
 constexpr std::int64_t kStateBlock = 256;
+constexpr std::int64_t kCodeTable = 256;
 
 }  // namespace
 
-bool is_modelled_optimizer(std::string_view optim) { return kind_of(optim) != Kind::Unknown; }
+const OptimizerRow* find_optimizer(std::string_view optim) {
+  const auto found = std::find_if(kOptimizers.begin(),
+                                  kOptimizers.end(),
+                                  [&](const OptimizerRow& row) { return row.name == optim; });
+  return found == kOptimizers.end() ? nullptr : &*found;
+}
 
 void Optimizer::create_states(const std::vector<Parameter>& parameters) {
   create_group(parameters, true);
@@ -52,60 +69,75 @@ Tensor Optimizer::state(const char* op, const Shape& shape, DType dtype) {
   return tensor;
 }
 
-// Trainer makes two groups, with and without weight decay; each is one call of the optimizer's kernel.
+// Trainer makes two groups, with and without weight decay; each is one call of the optimizer's
+// kernel.
 void Optimizer::step_group(const std::vector<Parameter>& parameters, bool decays) {
+  if (row_->kind == Adafactor) {
+    step_adafactor(parameters, decays);
+    return;
+  }
   if (!created_) create_group(parameters, decays);
-  if (kind_of(optim_) != Kind::AdamWForeach) return;
+  if (row_->kind != AdamWForeach) return;
   std::vector<Tensor> second_moments;
   for (const Parameter& parameter : parameters) {
     if (parameter.decays == decays) second_moments.push_back(parameter.tensor);
   }
-  // Rule R050: foreach AdamW takes the square roots of all second moments at once, one more copy of the
-  // parameters; the fused kernel takes none.
-  std::vector<Tensor> denominators = e_.foreach("_foreach_sqrt", second_moments);
+  // Rule R050: foreach AdamW takes the square roots of all second moments at once, one more copy of
+  // the parameters; the fused kernel takes none.
+  std::vector<Tensor> denominators = e_.foreach ("_foreach_sqrt", second_moments);
   while (!denominators.empty()) denominators.pop_back();
+}
+
+void Optimizer::step_adafactor(const std::vector<Parameter>& parameters, bool decays) {
+  MakeState make;
+  if (!created_) {
+    make = [this](const char* op, const Shape& shape, DType dtype) {
+      return state(op, shape, dtype);
+    };
+  }
+  adafactor_step(e_, parameters, decays, make);
 }
 
 void Optimizer::create_states_of(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.sizes();
   const DType dtype = parameter.tensor.dtype();
-  switch (kind_of(optim_)) {
-    case Kind::AdamWFused:
-      state("zeros", Shape{}, DType::Float32);  // the fused kernel's step counter lives on the device
+  switch (row_->kind) {
+    case AdamWFused:
+      state(
+          "zeros", Shape{}, DType::Float32);  // the fused kernel's step counter lives on the device
       [[fallthrough]];
-    case Kind::AdamWForeach:
+    case AdamWForeach:
       state("zeros_like", shape, dtype);
       state("zeros_like", shape, dtype);
       return;
-    case Kind::AdamW8bit:
-      create_8bit_states(parameter);
+    case Bitsandbytes:
+      create_bitsandbytes_states(parameter);
       return;
-    case Kind::Sgd:
-    case Kind::Unknown:
+    case Adafactor:
+      create_adafactor_states(
+          parameter, [this](const char* op, const Shape& s, DType d) { return state(op, s, d); });
+      return;
+    case Sgd:
       return;
   }
 }
 
-// Rule R051: 8-bit states, except for embeddings and small tensors.
-void Optimizer::create_8bit_states(const Parameter& parameter) {
+// Rule R051: 8-bit states, except for embeddings and small tensors. Rule R052: paged states of
+// large tensors take no device memory that a counter sees.
+void Optimizer::create_bitsandbytes_states(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.sizes();
   const std::int64_t elements = shape.numel().count();
-  if (parameter.embedding || elements < kMin8bitElements) {
-    state("zeros_like", shape, DType::Float32);
-    state("zeros_like", shape, DType::Float32);
-    return;
+  const bool in_8bit = row_->bits == 8 && !parameter.embedding && elements >= kMin8bitElements;
+  if (in_8bit && !has_code_tables_) {
+    for (int i = 0; i < row_->states; ++i) state("_to_copy", Shape{kCodeTable}, DType::Float32);
+    has_code_tables_ = true;
   }
-  const bool first = std::none_of(states_.begin(), states_.end(),
-                                  [](const Tensor& t) { return t.dtype() == DType::UInt8; });
-  if (first) {
-    state("_to_copy", Shape{256}, DType::Float32);
-    state("_to_copy", Shape{256}, DType::Float32);
+  const bool on_device = !row_->paged || elements < kMinPagedElements;
+  for (int i = 0; i < row_->states && on_device; ++i) {
+    state("zeros_like", shape, in_8bit ? DType::UInt8 : DType::Float32);
   }
   const std::int64_t blocks = (elements + kStateBlock - 1) / kStateBlock;
-  state("zeros_like", shape, DType::UInt8);
-  state("zeros_like", shape, DType::UInt8);
-  state("zeros", Shape{blocks}, DType::Float32);
-  state("zeros", Shape{blocks}, DType::Float32);
+  for (int i = 0; i < row_->states && in_8bit; ++i) state("zeros", Shape{blocks}, DType::Float32);
 }
 
 }  // namespace peakline

@@ -29,7 +29,8 @@ class BatchSource {
 
  private:
   Tensor ones() {
-    Tensor tensor = e_.ones(Shape{setup_.per_device_train_batch_size, setup_.max_length}, DType::Int64);
+    Tensor tensor =
+        e_.ones(Shape{setup_.per_device_train_batch_size, setup_.max_length}, DType::Int64);
     e_.mark(tensor, Role::Batch);
     return tensor;
   }
@@ -43,7 +44,7 @@ class BatchSource {
 class Training {
  public:
   Training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup)
-      : e_(e), setup_(setup), source_(e, setup), optimizer_(e, setup.optim) {
+      : e_(e), setup_(setup), source_(e, setup), optimizer_(e, find_optimizer(setup.optim)) {
     e_.set_phase(Phase::Load);
     loaded_ = load_model(e, shape, setup);
     total_loss_ = e_.factory("_to_copy", Shape{}, DType::Float32);
@@ -51,7 +52,8 @@ class Training {
     if (setup.autocast == Autocast::Fp16) autocast_ = DType::Float16;
   }
 
-  // What a first step leaves alive: the optimizer's states, the last batch and two numbers, in birth order.
+  // What a first step leaves alive: the optimizer's states, the last batch and two numbers, in
+  // birth order.
   void assume_first_step() {
     e_.begin_leftovers();
     optimizer_.create_states(loaded_.trainable);
@@ -66,7 +68,8 @@ class Training {
   void step() {
     e_.set_phase(Phase::Data);
     std::vector<Batch> batches;
-    for (std::int64_t i = 0; i < setup_.gradient_accumulation_steps; ++i) batches.push_back(source_.next());
+    for (std::int64_t i = 0; i < setup_.gradient_accumulation_steps; ++i)
+      batches.push_back(source_.next());
     const Tensor num_items = count_items(batches);
     for (const Batch& batch : batches) {
       e_.set_phase(Phase::Forward);
@@ -97,8 +100,8 @@ class Training {
     return e_.pointwise("div.Tensor", std::move(total), DType::Float32);
   }
 
-  // The model call under autocast. Rule R042: accelerate hands the outputs out in float32, so the logits are
-  // copied once more after the loss.
+  // The model call under autocast. Rule R042: accelerate hands the outputs out in float32, so the
+  // logits are copied once more after the loss.
   CausalLmOutput call_model(const Batch& batch, const Tensor& num_items) {
     if (!autocast_) return forward(e_, loaded_.model, batch, num_items);
     CausalLmOutput output;
@@ -145,10 +148,12 @@ class Training {
     }
     if (gradients.empty()) return;
     std::vector<Tensor> norms = e_.foreach_norm(gradients);
-    Tensor stacked = e_.factory("stack", Shape{static_cast<std::int64_t>(norms.size())}, norms[0].dtype());
+    Tensor stacked =
+        e_.factory("stack", Shape{static_cast<std::int64_t>(norms.size())}, norms[0].dtype());
     Tensor total = e_.factory("linalg_vector_norm", Shape{}, norms[0].dtype());
     stacked.reset();
-    // From the back, as a Python list dies; clear() goes one way in libstdc++ and the other in libc++.
+    // From the back, as a Python list dies; clear() goes one way in libstdc++ and the other in
+    // libc++.
     while (!norms.empty()) norms.pop_back();
     Tensor shifted = e_.add_scalar(total);
     Tensor scale = e_.pointwise("reciprocal", std::move(shifted), total.dtype());
@@ -172,11 +177,14 @@ class Training {
 
 std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   if (setup.method == Method::Inference) return "inference is not modelled yet";
-  if (setup.trainer != Trainer::Transformers) return "only the transformers Trainer is modelled yet";
-  if (setup.attn_implementation == Attention::FlashAttention2 || setup.attn_implementation == Attention::SdpaEfficient) {
+  if (setup.trainer != Trainer::Transformers)
+    return "only the transformers Trainer is modelled yet";
+  if (setup.attn_implementation == Attention::FlashAttention2 ||
+      setup.attn_implementation == Attention::SdpaEfficient) {
     return "only the library's own choice of attention, sdpa and eager are modelled yet";
   }
-  if (!is_modelled_optimizer(setup.optim)) return "the optimizer " + setup.optim + " is not modelled yet";
+  if (find_optimizer(setup.optim) == nullptr)
+    return "the optimizer " + setup.optim + " is not modelled yet";
   if (setup.dtype == DType::Float16 || setup.autocast == Autocast::Fp16) {
     return "float16 training with its gradient scaler is not modelled yet";
   }
