@@ -8,6 +8,7 @@
 
 #include "cli/bars.h"
 #include "cli/setup_words.h"
+#include "peakline/rules.h"
 
 namespace peakline::cli {
 namespace {
@@ -81,6 +82,9 @@ class Writer {
     fact("needs",
          format_bytes(memory.process_peak) + ", between " + format_bytes(memory.interval.low) +
              " and " + format_bytes(memory.interval.high));
+    fact("of it",
+         format_bytes(memory.tensor_peak) + " in tensors, " + format_bytes(memory.allocated_peak) +
+             " allocated and " + format_bytes(memory.reserved_peak) + " reserved by PyTorch");
     fact("usable", format_bytes(report_.verdict.usable) + " on " + cards);
     fact("margin",
          format_bytes(report_.verdict.margin) + ", risk " +
@@ -198,6 +202,24 @@ class Writer {
              terminal_.paint(Tone::Quiet, wrapped(detail, terminal_.width, column, column)));
       }
     }
+    rules_behind(tensors);
+  }
+
+  // The library behaviour behind the tensors that were just listed.
+  void rules_behind(const std::vector<Tensor>& tensors) {
+    std::vector<const Rule*> cited;
+    for (const Rule& rule : rules()) {
+      const bool is_cited = std::any_of(tensors.begin(), tensors.end(), [&rule](const Tensor& row) {
+        return row.tensor->rule == rule.id;
+      });
+      if (is_cited) cited.push_back(&rule);
+    }
+    if (cited.empty()) return;
+    heading("Why they are there");
+    for (const Rule* rule : cited) {
+      item(std::string(rule->id) + ": " + std::string(rule->sentence) + " (" +
+           std::string(rule->source) + ")");
+    }
   }
 
   void phases() {
@@ -241,8 +263,10 @@ class Writer {
   }
 
   void assumed() {
-    if (report_.provenance.empty()) return;
+    const std::vector<std::string> defaults = default_words(report_.setup);
+    if (report_.provenance.empty() && defaults.empty()) return;
     heading("What this rests on");
+    for (const std::string& sentence : defaults) item(sentence);
     for (const Provenance& row : report_.provenance) {
       item(subject_of(row.value) + row.sentence + " (" + row.kind + ")");
     }

@@ -1,6 +1,8 @@
 #include "cli/setup_words.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 namespace peakline::cli {
 namespace {
@@ -9,6 +11,43 @@ std::string text_at(const TrainSetup& setup, const char* key) {
   const json::Value* value = setup.document.find(key);
   const std::string* text = value == nullptr ? nullptr : value->as_string();
   return text == nullptr ? std::string() : *text;
+}
+
+// Settings that move memory in every run of their method; the report's JSON has the others.
+constexpr std::string_view kTold[] = {
+    "method",
+    "dtype",
+    "autocast",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "max_length",
+    "attention_mask",
+    "gradient_checkpointing",
+    "attn_implementation",
+    "optim",
+    "max_grad_norm",
+    "use_liger_kernel",
+    "lora.r",
+    "lora.target_modules",
+    "lora.lora_dropout",
+};
+
+bool is_told(const TrainSetup& setup, std::string_view key) {
+  const bool has_adapters = setup.method == Method::Lora || setup.method == Method::Qlora;
+  if (key.starts_with("lora.") && !has_adapters) return false;
+  return std::find(std::begin(kTold), std::end(kTold), key) != std::end(kTold);
+}
+
+// The value at "lora.r" as a word.
+std::string value_words(const TrainSetup& setup, std::string_view key) {
+  const json::Value* value = &setup.document;
+  while (value != nullptr && !key.empty()) {
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    value = value->find(key.substr(0, dot));
+    key.remove_prefix(std::min(dot + 1, key.size()));
+  }
+  if (value == nullptr) return "?";
+  return value->as_string() != nullptr ? *value->as_string() : json::dump(*value);
 }
 
 void append(std::string& list, const std::string& word) {
@@ -41,6 +80,36 @@ std::string model_words(const Report& report, const std::string& name) {
     if (counted) append(words, count_words(report.num_trainable_parameters) + " trained");
   }
   return name + (words.empty() ? "" : ": ") + words;
+}
+
+std::vector<std::string> default_words(const TrainSetup& setup) {
+  std::string trainer;
+  std::string card;
+  std::string assumed;
+  for (const ResolvedValue& value : setup.origins) {
+    if (!is_told(setup, value.key)) continue;
+    const std::string words = value.key + " " + value_words(setup, value.key);
+    switch (value.origin) {
+      case Origin::Given:
+        break;
+      case Origin::TrainerDefault:
+        append(trainer, words);
+        break;
+      case Origin::Card:
+        append(card, words);
+        break;
+      case Origin::Derived:
+        append(assumed, words);
+        break;
+    }
+  }
+  const std::string loop =
+      setup.trainer == Trainer::None ? "a plain PyTorch loop" : text_at(setup, "trainer");
+  std::vector<std::string> sentences;
+  if (!assumed.empty()) sentences.push_back("Not given, so assumed: " + assumed);
+  if (!trainer.empty()) sentences.push_back("Defaults of " + loop + ": " + trainer);
+  if (!card.empty()) sentences.push_back("Because of the card: " + card);
+  return sentences;
 }
 
 std::string card_words(const GpuSetup& gpu) {

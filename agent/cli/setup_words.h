@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "peakline/report.h"
 
@@ -12,6 +13,10 @@ namespace peakline::cli {
 
 // "model/config.json: llama, 22 layers, 1.10 billion parameters, 12.6 million trained".
 [[nodiscard]] std::string model_words(const Report& report, const std::string& name);
+
+// What the setup took for granted, one sentence for each origin: "Defaults of transformers: optim
+// adamw_torch_fused, attention_mask ones".
+[[nodiscard]] std::vector<std::string> default_words(const TrainSetup& setup);
 
 // "2 x RTX 4090".
 [[nodiscard]] std::string card_words(const GpuSetup& gpu);
