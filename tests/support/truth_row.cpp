@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace peakline::test {
@@ -31,7 +32,7 @@ std::string long_dtype(const std::string& name) {
 }
 
 json targets_of(const std::string& targets) {
-  if (targets == "all-linear") return targets;
+  if (targets == "all-linear" || targets.empty()) return targets;
   if (targets == "q,v") return {"q_proj", "v_proj"};
   if (targets == "q,k,v,o") return {"q_proj", "k_proj", "v_proj", "o_proj"};
   json names = json::array();
@@ -50,6 +51,25 @@ json card_of(const std::string& card) {
       {"sm90", {"9.0", 132}}};
   const auto& [capability, sms] = kCards.at(card);
   return {{"total_bytes", 85899345920}, {"compute_capability", capability}, {"sm_count", sms}};
+}
+
+// Keys that only the second collection of rows has.
+void add_later_settings(const json& s, json& setup) {
+  const auto given = [&](const char* key, const json& fallback) {
+    return s.contains(key) && s.at(key) != fallback;
+  };
+  json& lora = setup["lora"];
+  if (given("dora", false)) lora["use_dora"] = true;
+  if (given("rslora", false)) lora["use_rslora"] = true;
+  if (given("lora_bias", "none")) lora["bias"] = s.at("lora_bias");
+  if (given("modules_to_save", "")) lora["modules_to_save"] = targets_of(s.at("modules_to_save"));
+  if (given("adapter_dtype", "auto")) lora["adapter_dtype"] = long_dtype(s.at("adapter_dtype"));
+  if (given("loop", "trainer")) setup["trainer"] = "none";
+  if (given("trainer", "transformers")) setup["trainer"] = "trl";
+  if (given("act_offload", false)) setup["activation_offloading"] = true;
+  if (given("optim_args", "")) setup["optim_args"] = {{"given", s.at("optim_args")}};
+  if (given("images", 0)) setup["vision"] = {{"images", s.at("images")}};
+  if (given("objective", "causal")) setup["objective"] = {{"kind", "classification"}};
 }
 
 }  // namespace
@@ -84,6 +104,7 @@ std::string setup_of(const json& s) {
                            {"bnb_4bit_compute_dtype", long_dtype(text("dtype"))},
                            {"prepare_model_for_kbit_training", s.at("kbit_prep")}};
   setup["gpu"] = card_of(s.value("card", "sm80"));
+  add_later_settings(s, setup);
   return setup.dump();
 }
 

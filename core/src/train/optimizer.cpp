@@ -50,8 +50,12 @@ void Optimizer::create_states(const std::vector<Parameter>& parameters) {
 }
 
 void Optimizer::step(const std::vector<Parameter>& parameters) {
-  step_group(parameters, true);
-  step_group(parameters, false);
+  if (row_->kind == Adafactor) {
+    step_adafactor(parameters);
+  } else {
+    step_group(parameters, true);
+    step_group(parameters, false);
+  }
   created_ = true;
 }
 
@@ -72,10 +76,6 @@ Tensor Optimizer::state(const char* op, const Shape& shape, DType dtype) {
 // Trainer makes two groups, with and without weight decay; each is one call of the optimizer's
 // kernel.
 void Optimizer::step_group(const std::vector<Parameter>& parameters, bool decays) {
-  if (row_->kind == Adafactor) {
-    step_adafactor(parameters, decays);
-    return;
-  }
   if (!created_) create_group(parameters, decays);
   if (row_->kind != AdamWForeach) return;
   std::vector<Tensor> second_moments;
@@ -88,14 +88,14 @@ void Optimizer::step_group(const std::vector<Parameter>& parameters, bool decays
   while (!denominators.empty()) denominators.pop_back();
 }
 
-void Optimizer::step_adafactor(const std::vector<Parameter>& parameters, bool decays) {
+void Optimizer::step_adafactor(const std::vector<Parameter>& parameters) {
   MakeState make;
   if (!created_) {
     make = [this](const char* op, const Shape& shape, DType dtype) {
       return state(op, shape, dtype);
     };
   }
-  adafactor_step(e_, parameters, decays, make);
+  adafactor_step(e_, parameters, make);
 }
 
 void Optimizer::create_states_of(const Parameter& parameter) {

@@ -9,12 +9,30 @@
 
 namespace peakline {
 
-// True for the names of TrainingArguments.optim that this core has rules for.
-[[nodiscard]] bool is_modelled_optimizer(std::string_view optim);
+// The code behind an `optim` of TrainingArguments.
+enum class OptimizerKind : std::uint8_t {
+  AdamWForeach,  // torch.optim.AdamW, one kernel over lists
+  AdamWFused,
+  Sgd,           // torch.optim.SGD without momentum
+  Adafactor,     // transformers.optimization.Adafactor
+  Bitsandbytes,  // any of bitsandbytes' blockwise or 32-bit optimizers
+};
+
+struct OptimizerRow {
+  std::string_view name;
+  OptimizerKind kind;
+  int states = 0;      // moments per parameter, where the kind leaves it open
+  int bits = 32;       // of one value of a moment
+  bool paged = false;  // moments of large tensors in managed memory, which no CUDA counter sees
+};
+
+// nullptr for names of TrainingArguments.optim that this core has no rules for.
+[[nodiscard]] const OptimizerRow* find_optimizer(std::string_view optim);
 
 class Optimizer {
  public:
-  Optimizer(Engine& e, std::string_view optim) : e_(e), optim_(optim) {}
+  // `row` may be null where no step is taken.
+  Optimizer(Engine& e, const OptimizerRow* row) : e_(e), row_(row) {}
   // States are born at the first step, group by group, unless they are made before it.
   void create_states(const std::vector<Parameter>& parameters);
   // One update of every parameter.
@@ -24,12 +42,14 @@ class Optimizer {
   void step_group(const std::vector<Parameter>& parameters, bool decays);
   void create_group(const std::vector<Parameter>& parameters, bool decays);
   void create_states_of(const Parameter& parameter);
-  void create_8bit_states(const Parameter& parameter);
+  void create_bitsandbytes_states(const Parameter& parameter);
+  void step_adafactor(const std::vector<Parameter>& parameters);
   Tensor state(const char* op, const Shape& shape, DType dtype);
 
   Engine& e_;
-  std::string_view optim_;
+  const OptimizerRow* row_;
   bool created_ = false;
+  bool has_code_tables_ = false;
   std::vector<Tensor> states_;
 };
 
