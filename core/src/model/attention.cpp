@@ -76,7 +76,7 @@ Tensor sdpa_attention_forward(Engine& e,
   AttentionOptions attention_options;
   const std::int64_t groups = options.num_attention_heads / options.num_key_value_heads;
   if (groups > 1) {
-    if (!mask.defined()) {
+    if (!mask.defined() && !options.efficient_attention) {
       attention_options.enable_gqa = true;
     } else {
       key = repeat_kv(e, key, groups);
@@ -84,6 +84,7 @@ Tensor sdpa_attention_forward(Engine& e,
     }
   }
   attention_options.is_causal = !mask.defined();
+  attention_options.allow_flash = !options.efficient_attention;
   Tensor out = e.scaled_dot_product_attention(query, key, value, mask, attention_options);
   Tensor turned = e.transpose(std::move(out), 1, 2);
   return e.contiguous(std::move(turned));

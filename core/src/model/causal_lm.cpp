@@ -135,7 +135,7 @@ Tensor causal_lm_loss(Engine& e,
     const std::int64_t vocabulary = wide.size(-1);
     Tensor flat = e.view(std::move(wide), Shape{labels.size(0) * labels.size(1), vocabulary});
     Tensor total = e.cross_entropy(flat, target);
-    loss = e.div(std::move(total), num_items);
+    loss = num_items.defined() ? e.div(std::move(total), num_items) : std::move(total);
   }
   e.set_phase(outer);
   return loss;
@@ -153,7 +153,7 @@ Tensor liger_loss(Engine& e,
   const std::int64_t width = hidden_states.size(-1);
   Tensor flat = e.view(hidden_states, Shape{labels.size(0) * labels.size(1), width});
   Tensor total = e.liger_fused_linear_cross_entropy(flat, model.lm_head, target);
-  return e.div(std::move(total), num_items);
+  return num_items.defined() ? e.div(std::move(total), num_items) : total;
 }
 
 }  // namespace

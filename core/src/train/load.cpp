@@ -82,6 +82,7 @@ class Loader {
     o.has_full_layers = shape_.num_sliding_layers < shape_.num_hidden_layers;
     o.use_liger_kernel = setup_.use_liger_kernel;
     o.eager_attention = setup_.attn_implementation == Attention::Eager;
+    o.efficient_attention = setup_.attn_implementation == Attention::SdpaEfficient;
     o.padded_batches = setup_.attention_mask == AttentionMask::Padded;
     o.gradient_checkpointing = setup_.gradient_checkpointing;
     o.use_reentrant = setup_.use_reentrant;
@@ -203,6 +204,7 @@ class Loader {
   // otherwise.
   DType adapter_dtype() const {
     if (setup_.lora.adapter_dtype) return *setup_.lora.adapter_dtype;
+    if (setup_.trainer == Trainer::None) return DType::Float32;  // the loop casts what it trains
     return setup_.lora.autocast_adapter_dtype ? DType::Float32 : setup_.dtype;
   }
 
