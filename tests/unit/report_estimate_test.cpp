@@ -1,0 +1,169 @@
+// The typed door: all mistakes of both documents at once, and no peak where the step is unknown.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <vector>
+
+#include "support/step.h"
+
+namespace peakline::test {
+namespace {
+
+using nlohmann::json;
+
+std::string places(const Result<Report>& report) {
+  if (report) return "a report";
+  std::string text;
+  for (const Error& error : report.error())
+    text += code_name(error.code) + " " + error.where + "\n";
+  return text;
+}
+
+TEST_CASE("mistakes of config and setup are reported together, each with its place",
+          "[report][estimate]") {
+  struct Row {
+    const char* what;
+    std::string config;
+    std::string setup;
+    const char* places;
+  };
+  json unknown_head = Decoder{}.config();
+  unknown_head["num_attention_heads"] = 0;
+  unknown_head["hidden_size"] = "wide";
+  const std::string good = Decoder{}.config().dump();
+  for (const Row& row :
+       std::vector<Row>{{"both are no JSON",
+                         "{",
+                         "[1",
+                         "E0101 config: line 1, column 1\nE0101 line 1, column 2\n"},
+                        {"a broken config and unknown keys",
+                         "{\"a\": }",
+                         R"({"max_lenght": 3, "r": 8})",
+                         "E0101 config: line 1, column 7\nE0301 /max_lenght\nE0301 /r\n"},
+                        {"an empty config", "", "{}", "E0102 config\n"},
+                        {"a good config with a bad setup",
+                         good,
+                         R"({"method": "loro", "max_length": 0})",
+                         "E0304 /method\nE0303 /max_length\n"},
+                        {"a bad config with a good setup",
+                         unknown_head.dump(),
+                         "{}",
+                         "E0202 config:/hidden_size\nE0203 config:/num_attention_heads\n"}}) {
+    INFO(row.what);
+    CHECK(places(estimate(row.config, row.setup)) == row.places);
+  }
+}
+
+TEST_CASE("a config's contradictions are reported beside the setup's mistakes",
+          "[report][estimate][!mayfail]") {
+  json config = Decoder{}.config();
+  config["num_attention_heads"] = 0;
+  CHECK(places(estimate(config.dump(), R"({"max_length": 0})")) ==
+        "E0203 config:/num_attention_heads\nE0303 /max_length\n");
+}
+
+TEST_CASE("what is not modelled gives weights and a reason, never a peak", "[report][estimate]") {
+  struct Row {
+    const char* word;  // of the sentence
+    json setup;
+    json config = Decoder{}.config();
+  };
+  const auto lora = [](const char* key, json value) {
+    return json{{"lora", {{key, std::move(value)}}}};
+  };
+  json gelu = Decoder{}.config();
+  gelu["hidden_act"] = "gelu";
+  const json gpt2 = {{"model_type", "gpt2"},
+                     {"n_embd", 64},
+                     {"n_layer", 2},
+                     {"n_head", 4},
+                     {"vocab_size", 512},
+                     {"n_positions", 128}};
+  for (const Row& row :
+       std::vector<Row>{{"inference", {{"method", "inference"}}},
+                        {"galore_adamw", {{"optim", "galore_adamw"}}},
+                        {"schedule_free_adamw", {{"optim", "schedule_free_adamw"}}},
+                        {"attention", {{"attn_implementation", "flash_attention_2"}}},
+                        {"16", {{"dtype", "float16"}, {"autocast", "fp16"}}},
+                        {"use_cache", {{"use_cache", true}}},
+                        {"8bit", {{"method", "qlora"}, {"quantization", {{"load_in_8bit", true}}}}},
+                        {"use_dora", lora("use_dora", true)},
+                        {"modules_to_save", lora("modules_to_save", {"lm_head"})},
+                        {"bias", lora("bias", "all")},
+                        {"packing", {{"packing", true}}},
+                        {"trainer", {{"trainer", "unsloth"}}},
+                        {"parallel", {{"parallel", {{"kind", "zero2"}, {"world_size", 2}}}}},
+                        {"activation", json::object(), gelu},
+                        {"", json::object(), gpt2}}) {
+    INFO(row.setup.dump() << "\n" << row.config.dump());
+    const Report report = report_of(row.config, row.setup);
+    CHECK_FALSE(report.has_memory);
+    CHECK(report.verdict.answer == Answer::NotModelled);
+    CHECK(report.verdict.sentence.starts_with("Not modelled yet: "));
+    CHECK(report.verdict.sentence.find(row.word) != std::string::npos);
+    CHECK(report.verdict.sentence.find("..") == std::string::npos);
+    CHECK(report.memory.tensor_peak == Bytes(0));
+    CHECK(report.memory.at_peak.empty());
+    const json written = json::parse(to_json(report));
+    CHECK(written.at("memory").is_null());
+    CHECK(written.dump().find("peak_bytes") == std::string::npos);
+  }
+}
+
+TEST_CASE("the weights of a step that is not modelled are stated in the given types",
+          "[report][estimate]") {
+  // 3 layers of the small decoder: counted here by hand.
+  const Decoder d;
+  const std::int64_t q = d.heads * d.head_dim;
+  const std::int64_t k = d.key_heads * d.head_dim;
+  const std::int64_t linear =
+      d.layers * (2 * d.hidden * q + 2 * d.hidden * k + 3 * d.hidden * d.intermediate);
+  const std::int64_t other = 2 * d.vocabulary * d.hidden + (2 * d.layers + 1) * d.hidden;
+  struct Row {
+    json setup;
+    std::int64_t bytes;
+  };
+  for (const Row& row :
+       {Row{{{"method", "full"}, {"optim", "galore_adamw"}}, 2 * (linear + other)},
+        Row{{{"method", "full"}, {"optim", "galore_adamw"}, {"dtype", "float32"}},
+            4 * (linear + other)},
+        Row{{{"method", "qlora"}, {"optim", "galore_adamw"}}, linear / 2 + 2 * other}}) {
+    INFO(row.setup.dump());
+    const Report report = report_of(d.config(), row.setup);
+    CHECK(report.verdict.sentence.ends_with("Its weights alone take " +
+                                            format_bytes(Bytes(row.bytes)) + "."));
+  }
+}
+
+TEST_CASE("notes say what the numbers do not cover", "[report][estimate]") {
+  const auto noted = [](const json& setup, const char* word) {
+    const Report report = report_of(Decoder{}.config(), setup);
+    for (const std::string& note : report.notes) {
+      if (note.find(word) != std::string::npos) return true;
+    }
+    return false;
+  };
+  json config = Decoder{}.config();
+  config["max_position_embeddings"] = 100;
+  const Report longer = report_of(config, {{"max_length", 128}});
+  CHECK(std::any_of(longer.notes.begin(), longer.notes.end(), [](const std::string& note) {
+    return note.find("100 positions") != std::string::npos;
+  }));
+  CHECK(noted({{"gpu", {{"name", "A100 80GB"}, {"count", 4}}}}, "4 cards"));
+}
+
+TEST_CASE("an unknown model type is read by its fields, and the report says so",
+          "[report][estimate]") {
+  json config = Decoder{}.config();
+  const Report known = report_of(config, json::object());
+  config["model_type"] = "no_such_type";
+  const Report unknown = report_of(config, json::object());
+  CHECK(unknown.has_memory);
+  CHECK(unknown.memory.tensor_peak == known.memory.tensor_peak);
+  CHECK(std::any_of(unknown.provenance.begin(), unknown.provenance.end(), [](const Provenance& p) {
+    return p.kind == "assumed" && p.sentence.find("no_such_type") != std::string::npos;
+  }));
+}
+
+}  // namespace
+}  // namespace peakline::test
