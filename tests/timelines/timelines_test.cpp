@@ -31,6 +31,22 @@ timeline::Timeline simulated(const std::string& config, const std::string& setup
   return timeline::from_events(*events);
 }
 
+void require_event_equal(const std::filesystem::path& path,
+                         const std::string& config,
+                         const std::string& setup,
+                         std::int64_t least_events) {
+  const Result<timeline::Timeline> real = timeline::read_timeline(path);
+  REQUIRE(real.has_value());
+  const timeline::Comparison comparison = timeline::compare(*real, simulated(config, setup));
+  INFO("A is the real stack, B is ours; " << comparison.compared_events << " events agree");
+  if (comparison.first) {
+    FAIL("event " << comparison.first->event_a << " / " << comparison.first->event_b << " in "
+                  << comparison.first->phase << ": " << comparison.first->what << "\n"
+                  << comparison.first->context);
+  }
+  CHECK(comparison.compared_events > least_events);
+}
+
 TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
   const auto shared = shared_data();
   if (!shared) SKIP("no recorded timelines on this machine: set PEAKLINE_SHARED");
@@ -43,19 +59,34 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
                                     "mistral7b-qlora-ckpt");
   DYNAMIC_SECTION(name) {
     const std::filesystem::path path = *shared / "timelines" / (name + ".json.gz");
-    const Result<timeline::Timeline> real = timeline::read_timeline(path);
-    REQUIRE(real.has_value());
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
-    const timeline::Timeline ours =
-        simulated(config_of(row, *shared), setup_of(row.at("settings")));
-    const timeline::Comparison comparison = timeline::compare(*real, ours);
-    INFO("A is the real stack, B is ours; " << comparison.compared_events << " events agree");
-    if (comparison.first) {
-      FAIL("event " << comparison.first->event_a << " / " << comparison.first->event_b << " in "
-                    << comparison.first->phase << ": " << comparison.first->what << "\n"
-                    << comparison.first->context);
-    }
-    CHECK(comparison.compared_events > 1000);
+    require_event_equal(path, config_of(row, *shared), setup_of(row.at("settings")), 1000);
+  }
+}
+
+// Two layers each, recorded for one question apiece; see data/README.md.
+TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]") {
+  const std::string name = GENERATE("adafactor",
+                                    "bnb8-full",
+                                    "eager-none",
+                                    "eager-ones",
+                                    "eager-padded",
+                                    "fp16",
+                                    "fp16-eager",
+                                    "lion",
+                                    "math-qlora",
+                                    "padded-lora",
+                                    "padded-short",
+                                    "padded-sliding",
+                                    "plain-t4",
+                                    "sliding-lora",
+                                    "sliding-lora-none");
+  DYNAMIC_SECTION(name) {
+    const std::filesystem::path folder = "tests/timelines/data";
+    const std::filesystem::path path = folder / (name + ".json.gz");
+    const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
+    const std::string config = read_text(folder / row.at("config").get<std::string>());
+    require_event_equal(path, config, setup_of(row.at("settings")), 700);
   }
 }
 

@@ -17,7 +17,8 @@ struct CausalLmOutput {
   Tensor logits;  // undefined under Liger's fused loss
 };
 
-// `num_items_in_batch` undefined: the loss is a mean over the batch instead of a sum over this count.
+// `num_items_in_batch` undefined: the loss is a mean over the batch instead of a sum over this
+// count.
 [[nodiscard]] CausalLmOutput forward(Engine& e,
                                      const CausalLm& model,
                                      const Batch& batch,

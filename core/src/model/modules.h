@@ -49,8 +49,9 @@ struct ModelOptions {
   std::optional<std::int64_t> sliding_window;  // tokens; only where some layer slides
   bool has_full_layers = true;
   bool use_liger_kernel = false;
-  bool eager_attention = false;      // else scaled_dot_product_attention
-  bool efficient_attention = false;  // with heads repeated by hand, pinned to the memory-efficient kernel
+  bool eager_attention = false;  // else scaled_dot_product_attention
+  bool efficient_attention =
+      false;  // with heads repeated by hand, pinned to the memory-efficient kernel
   bool padded_batches = false;
   bool gradient_checkpointing = false;
   bool use_reentrant = false;

@@ -122,9 +122,6 @@ void note_effects(const SetupValues& values, TrainSetup& setup) {
   if (values.text("method") == "inference") {
     setup.not_modelled.push_back("inference is not modelled yet");
   }
-  if (values.text("autocast") == "fp16") {
-    setup.not_modelled.push_back("the gradient scaler of fp16 autocast is not modelled yet");
-  }
 }
 
 }  // namespace peakline

@@ -68,7 +68,9 @@ std::string sentence_of(const Report& report, const Term& usable) {
   const Interval& interval = report.memory.interval;
   const std::string needs = range_text(interval.low, interval.high);
   const std::string has = range_text(usable.low, usable.high);
-  const std::string card = report.setup.gpu.name.empty() ? "this card" : report.setup.gpu.name;
+  const std::string card = report.setup.gpu.name.empty() || report.setup.gpu.name == "custom"
+                               ? "this card"
+                               : report.setup.gpu.name;
   switch (report.verdict.answer) {
     case Answer::Fits:
       if (interval.high > usable.low) {

@@ -138,7 +138,9 @@ void formula_softmax(SymbolicEngine& engine, Node& node, Incoming& incoming, Gra
 }  // namespace
 
 Tensor SymbolicEngine::do_softmax_last(const Tensor& self, DType dtype) {
-  Tensor wide = to(self, dtype);
+  // CUDA has a softmax from float16 to float32; every other input is cast first.
+  const bool fused = self.dtype() == DType::Float16 && dtype == DType::Float32;
+  Tensor wide = fused ? self : to(self, dtype);
   return halted_ ? Tensor{} : softmax("_softmax", wide, dtype);
 }
 
@@ -225,8 +227,10 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
                                       const AttentionOptions& options) {
   const DType given = query_.dtype();
   Tensor query_acc = is_half(given) ? to(query_, DType::Float32) : query_;
-  Tensor key = is_half(given) ? to(key_, DType::Float32) : key_;
-  Tensor value = is_half(given) ? to(value_, DType::Float32) : value_;
+  const Tensor key_acc = is_half(given) ? to(key_, DType::Float32) : key_;
+  const Tensor value_acc = is_half(given) ? to(value_, DType::Float32) : value_;
+  Tensor key = key_acc;
+  Tensor value = value_acc;
   Tensor query = unary_scaled(query_acc);
   Tensor bias;
   if (options.is_causal) {
@@ -254,7 +258,10 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
   if (halted_) return {};
   Tensor weights = softmax("_safe_softmax", scores, scores.dtype());
   scores.reset();
-  Tensor out = matmul(std::move(weights), value);
+  // The returned pair is built from right to left: the weights' cast, which nobody takes, comes
+  // first.
+  Tensor weights_cast = to(weights, given);
+  Tensor out = matmul(weights, value);
   return to(std::move(out), given);
 }
 
@@ -274,8 +281,13 @@ Tensor SymbolicEngine::do_attention(const Tensor& query_,
       if (mask.defined()) bias = additive_mask(mask, query.dtype(), true);
       return efficient_attention(query, key, value, bias);
     }
-    case Backend::Math:
-      return math_attention(query, key, value, mask, options);
+    case Backend::Math: {
+      // The casts were made for the call as a whole; inside, autocast is off.
+      const std::optional<DType> outer = std::exchange(autocast_, std::nullopt);
+      Tensor out = math_attention(query, key, value, mask, options);
+      autocast_ = outer;
+      return out;
+    }
   }
   return {};
 }

@@ -13,10 +13,12 @@ Tensor clip_grad_norm(Engine& e, const std::vector<Parameter>& parameters) {
   }
   if (gradients.empty()) return {};
   std::vector<Tensor> norms = e.foreach_norm(gradients);
-  Tensor stacked = e.factory("stack", Shape{static_cast<std::int64_t>(norms.size())}, norms[0].dtype());
+  Tensor stacked =
+      e.factory("stack", Shape{static_cast<std::int64_t>(norms.size())}, norms[0].dtype());
   Tensor total = e.factory("linalg_vector_norm", Shape{}, norms[0].dtype());
   stacked.reset();
-  // From the back, as a Python list dies; clear() goes one way in libstdc++ and the other in libc++.
+  // From the back, as a Python list dies; clear() goes one way in libstdc++ and the other in
+  // libc++.
   while (!norms.empty()) norms.pop_back();
   Tensor shifted = e.add_scalar(total);
   Tensor scale = e.pointwise("reciprocal", std::move(shifted), total.dtype());

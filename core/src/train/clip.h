@@ -8,7 +8,8 @@
 
 namespace peakline {
 
-// Scales the gradients in place; the total norm stays with the caller. Undefined where there are no gradients.
+// Scales the gradients in place; the total norm stays with the caller. Undefined where there are no
+// gradients.
 [[nodiscard]] Tensor clip_grad_norm(Engine& e, const std::vector<Parameter>& parameters);
 
 }  // namespace peakline

@@ -15,7 +15,8 @@ PlainLoop::PlainLoop(Engine& e, const DenseDecoder& shape, const TrainSetup& set
   const Shape shape_of_batch{setup.per_device_train_batch_size, setup.max_length};
   batch_.input_ids = e_.ones(shape_of_batch, DType::Int64);
   batch_.labels = batch_.input_ids;
-  if (setup.attention_mask != AttentionMask::None) batch_.attention_mask = e_.ones(shape_of_batch, DType::Int64);
+  if (setup.attention_mask != AttentionMask::None)
+    batch_.attention_mask = e_.ones(shape_of_batch, DType::Int64);
   e_.mark(batch_.input_ids, Role::Batch);
   e_.mark(batch_.attention_mask, Role::Batch);
 }

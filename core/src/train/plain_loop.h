@@ -1,5 +1,5 @@
-// A hand-written PyTorch loop: no scaler, no loss filter, and the outputs stay referenced through backward and
-// the optimizer.
+// A hand-written PyTorch loop: no scaler, no loss filter, and the outputs stay referenced through
+// backward and the optimizer.
 #pragma once
 
 #include "model/causal_lm.h"

@@ -15,7 +15,6 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   }
   if (find_optimizer(setup.optim) == nullptr)
     return "the optimizer " + setup.optim + " is not modelled yet";
-  if (setup.autocast == Autocast::Fp16) return "the gradient scaler of fp16 autocast is not modelled yet";
   if (setup.use_cache) return "use_cache during training is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
   if (setup.lora.use_dora) return "DoRA is not modelled yet";
