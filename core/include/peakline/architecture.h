@@ -32,6 +32,9 @@ struct DenseDecoder {
   bool qkv_bias = false;
   bool o_bias = false;
   bool mlp_bias = false;
+  bool scaled_embeddings = false;  // embeddings, block outputs and logits times a number
+  bool scaled_residuals = false;
+  bool scaled_logits = false;
   bool qk_norm = false;  // an rms norm over D on q and on k, before the rotation
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
   std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides

@@ -66,6 +66,9 @@ void check_sizes(Fields& fields, const DenseDecoder& d) {
 
 void resolve_biases(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
   d.qk_norm = has_variant(family, "qk_norm");
+  d.scaled_embeddings = has_variant(family, "scaled_embeddings");
+  d.scaled_residuals = has_variant(family, "scaled_residuals");
+  d.scaled_logits = has_variant(family, "scaled_logits");
   d.qkv_bias = has_variant(family, "qkv_bias");
   for (const std::string_view key : {"attention_bias", "bias"}) {
     const std::string_view variant = key == "bias" ? "bias_field" : "attention_bias_field";

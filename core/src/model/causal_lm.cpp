@@ -12,7 +12,23 @@ namespace peakline {
 
 namespace {
 
-// transformers 5.24, LlamaDecoderLayer.forward.
+// hidden_states = residual + hidden_states, in some models times a number first.
+void add_residual(Engine& e,
+                  const Tensor& residual,
+                  Tensor& hidden_states,
+                  const ModelOptions& options) {
+  Tensor sum;
+  if (options.scaled_residuals) {
+    Tensor scaled = e.mul_scalar(hidden_states);
+    sum = e.add(residual, std::move(scaled));
+  } else {
+    sum = e.add(residual, hidden_states);
+  }
+  hidden_states = std::move(sum);
+}
+
+// transformers 5.24, LlamaDecoderLayer.forward; where the config scales the residuals the product
+// comes before each add.
 Tensor decoder_layer(Engine& e,
                      const Tensor& input,
                      const DecoderLayer& layer,
@@ -26,10 +42,7 @@ Tensor decoder_layer(Engine& e,
   // The layer's frame holds the attention weights, where there are any, until it returns.
   Attended attended = attention(e, hidden_states, layer, rotation, mask, options, index);
   hidden_states = std::move(attended.hidden_states);
-  {
-    Tensor sum = e.add(residual, hidden_states);
-    hidden_states = std::move(sum);
-  }
+  add_residual(e, residual, hidden_states, options);
   residual = hidden_states;
   {
     Tensor normed = rms_norm(e, hidden_states, layer.post_attention_layernorm, options, index);
@@ -39,10 +52,7 @@ Tensor decoder_layer(Engine& e,
     Tensor fed = mlp(e, hidden_states, layer, options, index);
     hidden_states = std::move(fed);
   }
-  {
-    Tensor sum = e.add(residual, hidden_states);
-    hidden_states = std::move(sum);
-  }
+  add_residual(e, residual, hidden_states, options);
   return hidden_states;
 }
 
@@ -77,6 +87,10 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
     ModuleScope embed_scope(e, "model.embed_tokens");
     inputs_embeds = e.embedding(model.embed_tokens, batch.input_ids);
     if (options.input_requires_grad) e.set_requires_grad(inputs_embeds, true);
+  }
+  if (options.scaled_embeddings) {
+    Tensor scaled = e.mul_scalar(inputs_embeds);
+    inputs_embeds = std::move(scaled);
   }
   Tensor position_ids;
   {
@@ -171,6 +185,10 @@ CausalLmOutput forward(Engine& e,
   {
     ModuleScope scope(e, "lm_head");
     output.logits = e.linear(hidden_states, model.lm_head, {});
+  }
+  if (model.options.scaled_logits) {
+    Tensor scaled = e.div_scalar(output.logits);
+    output.logits = std::move(scaled);
   }
   output.loss = causal_lm_loss(e, output.logits, batch.labels, num_items_in_batch);
   return output;

@@ -53,6 +53,9 @@ struct ModelOptions {
   bool efficient_attention =
       false;  // with heads repeated by hand, pinned to the memory-efficient kernel
   bool padded_batches = false;
+  bool scaled_embeddings = false;  // times a number of the config
+  bool scaled_residuals = false;
+  bool scaled_logits = false;
   bool gradient_checkpointing = false;
   bool use_reentrant = false;
   bool input_requires_grad = false;       // the hook of enable_input_require_grads on the embedding

@@ -80,6 +80,9 @@ class Loader {
     o.head_dim = shape_.head_dim;
     if (shape_.num_sliding_layers > 0) o.sliding_window = shape_.sliding_window;
     o.has_full_layers = shape_.num_sliding_layers < shape_.num_hidden_layers;
+    o.scaled_embeddings = shape_.scaled_embeddings;
+    o.scaled_residuals = shape_.scaled_residuals;
+    o.scaled_logits = shape_.scaled_logits;
     o.use_liger_kernel = setup_.use_liger_kernel;
     o.eager_attention = setup_.attn_implementation == Attention::Eager;
     o.efficient_attention = setup_.attn_implementation == Attention::SdpaEfficient;

@@ -15,6 +15,9 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   }
   if (find_optimizer(setup.optim) == nullptr)
     return "the optimizer " + setup.optim + " is not modelled yet";
+  if (setup.use_liger_kernel && shape.scaled_logits) {
+    return "Liger's kernels on a model with scaled logits are not modelled yet";
+  }
   if (setup.use_cache) return "use_cache during training is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
   if (setup.lora.use_dora) return "DoRA is not modelled yet";
