@@ -1,5 +1,5 @@
-# What every target of the project links: `peakline_flags` (language, warnings, what wasm leaves out)
-# and `peakline_json` (nlohmann's header, found natively, linked into the build tree for wasm).
+# What every target of the project links: `peakline_flags` (language, warnings, what wasm leaves
+# out) and `peakline_json` (nlohmann's header, found natively, linked into the build tree for wasm).
 
 add_library(peakline_flags INTERFACE)
 target_compile_features(peakline_flags INTERFACE cxx_std_20)
@@ -13,7 +13,10 @@ target_compile_options(
 if(EMSCRIPTEN)
   # The page loads this: nothing unwinds in core, and nobody asks for a type's name at run time.
   target_compile_options(peakline_flags INTERFACE -fno-exceptions -fno-rtti -flto)
-  target_link_options(peakline_flags INTERFACE -flto)
+  # An estimate of 32 layers, CPU time and compressed size: all -Oz 38 ms, 126 KB; linked with -O2
+  # 22 ms, 127 KB; hot sources -Os as well 19 ms, 132 KB; all -O2 16 ms, 192 KB (2026-11-30).
+  target_link_options(peakline_flags INTERFACE -flto -O2)
+  set(PEAKLINE_HOT_OPTIONS -Os)
 endif()
 
 add_library(peakline_json INTERFACE)
