@@ -64,7 +64,7 @@ TEST_CASE("every real config gives a report of at most 64 KB or errors with a pl
     }
   }
   CHECK(reports > 200);
-  CHECK(with_step > 80);
+  CHECK(with_step > 60);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // usage: same_reply_test.mjs CALL_CORE
-// One request of every kind, many settings of one model, and every input of tests/errors: the module
-// and the native core must answer with the same bytes.
+// One request of every kind, many settings of one model, every question of tests/cases and every input
+// of tests/errors: the module and the native core must answer with the same bytes.
 import assert from 'node:assert/strict';
 import {spawnSync} from 'node:child_process';
 import {readdirSync, readFileSync} from 'node:fs';
@@ -24,6 +24,13 @@ function* settings() {
   yield {dtype: 'float32', autocast: null, max_grad_norm: 0.3};
 }
 
+function* cases() {
+  for (const name of readdirSync('tests/cases').filter((n) => n.endsWith('.json')).sort()) {
+    const {config, config_text, setup} = JSON.parse(readFileSync(`tests/cases/${name}`, 'utf8'));
+    yield fit(config_text ?? JSON.stringify(config), setup);
+  }
+}
+
 function* mistakes() {
   for (const name of readdirSync('tests/errors').filter((n) => n.startsWith('bad-')).sort()) {
     const {config, setup} = JSON.parse(readFileSync(`tests/errors/${name}`, 'utf8'));
@@ -40,6 +47,7 @@ const requests = [
   ...['version', 'gpus', 'setup_keys', 'no such'].map((op) => JSON.stringify({schema: 1, op})),
   '', '{', 'null', '{"schema": 2, "op": "version"}', '{"schema": 1, "op": "\u00fcber"}',
   ...[...settings()].map((setup) => fit(sample, setup)),
+  ...cases(),
   ...mistakes(),
 ];
 assert.ok(requests.every((request) => !request.includes('\n')));
