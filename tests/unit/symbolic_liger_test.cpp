@@ -76,6 +76,18 @@ TEST_CASE("Liger's rotation works in place", "[symbolic][liger]") {
                   "-clone[2,8,2,16] +neg[2,8,4,16] -clone[2,8,4,16] -ones_like[]"));
 }
 
+TEST_CASE("Liger's kernels run without recording gradients", "[symbolic][liger][!mayfail]") {
+  // The forward of a Python autograd function does; what it makes while a checkpoint is recomputed
+  // is therefore no recomputation in the rows' words.
+  EventLog run;
+  Tensor p = run.leaf("p", Shape{2, 4, 8}, kHalf);
+  Tensor w = run.plain("w", Shape{8}, kHalf);
+  Tensor y = run.e.liger_rms_norm(p, w);
+  CHECK_FALSE(run.last().grad_mode);
+  Tensor z = run.e.liger_silu_mul(p, p);
+  CHECK_FALSE(run.last().grad_mode);
+}
+
 struct Loss {
   EventLog run;
   Tensor p = run.leaf("p", Shape{64, 32}, kHalf);

@@ -1,6 +1,6 @@
 // usage: same_reply_test.mjs CALL_CORE
-// One request of every kind, many settings of one model, every question of tests/cases and every input
-// of tests/errors: the module and the native core must answer with the same bytes.
+// One request of every kind, many settings of one model, every question of tests/cases and every
+// input of tests/errors: the module and the native core must answer with the same bytes.
 import assert from 'node:assert/strict';
 import {spawnSync} from 'node:child_process';
 import {readdirSync, readFileSync} from 'node:fs';
