@@ -2,6 +2,7 @@
 #include "peakline/allocator.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <vector>
 
 #include "allocator/caching_allocator.h"
@@ -139,15 +140,26 @@ TEST_CASE("blocks above max_split_size are neither split nor given to small requ
   CHECK(allocator.allocated() == 250 * kMiB);
 }
 
-TEST_CASE("above the collection threshold idle segments go back before a new one is made",
-          "[allocator]") {
-  AllocatorOptions options = limited(1000 * kMiB);
-  options.garbage_collection_percent = 50;
-  CachingAllocator allocator(options);
-  allocator.free(allocator.allocate(600 * kMiB));
-  REQUIRE(allocator.allocate(700 * kMiB) != kNoBlock);
-  CHECK(allocator.reserved() == 700 * kMiB);
-  CHECK(allocator.retries() == 0);
+TEST_CASE("of free blocks of one size the one at the lowest address is taken", "[allocator]") {
+  CachingAllocator allocator({});
+  std::vector<BlockId> blocks;
+  for (int i = 0; i < 5; ++i) blocks.push_back(allocator.allocate(30 * kMiB));
+  for (const std::size_t i : {3U, 1U, 4U, 0U, 2U}) allocator.free(blocks[i]);
+  for (const BlockId block : blocks) CHECK(allocator.allocate(30 * kMiB) == block);
+  CHECK(allocator.reserved() == 150 * kMiB);
+}
+
+TEST_CASE("many free blocks cost little more than few", "[allocator]") {
+  constexpr int kBlocks = 100'000;
+  const auto begin = std::chrono::steady_clock::now();
+  CachingAllocator allocator({});
+  std::vector<BlockId> blocks;
+  for (int i = 0; i < kBlocks; ++i) blocks.push_back(allocator.allocate((10 + 2 * i) * kMiB));
+  for (; !blocks.empty(); blocks.pop_back()) allocator.free(blocks.back());
+  for (int i = 0; i < kBlocks; ++i) blocks.push_back(allocator.allocate((10 + 2 * i) * kMiB));
+  CHECK(allocator.reserved() == allocator.allocated());
+  // A tenth of a second; in a sorted array it is more than ten.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
 }
 
 TEST_CASE("counts return to zero and reserved never falls below allocated",

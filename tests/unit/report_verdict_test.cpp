@@ -15,6 +15,7 @@ GpuSetup card(int compute_capability, Bytes total, bool reported = true) {
   GpuSetup gpu;
   gpu.name = "test card";
   gpu.compute_capability = compute_capability;
+  gpu.sm_count = compute_capability == 75 ? 40 : 108;  // T4, A100
   gpu.total = total;
   gpu.total_is_reported = reported;
   return gpu;
@@ -141,6 +142,46 @@ TEST_CASE("the sentence says what is needed, what there is, and on which card",
   }
 }
 
+TEST_CASE("a term is called measured only on the cards where it was", "[report][verdict]") {
+  struct Row {
+    const char* card;
+    int compute_capability;
+    std::int64_t sm_count;
+    Bytes context;
+    const char* context_kind;
+    const char* workspace_kind;
+  };
+  for (const Row& row : {Row{"T4", 75, 40, mebibytes(133), "measured", "measured"},
+                         Row{"RTX 2080 Ti", 75, 68, mebibytes(300), "assumed", "assumed"},
+                         Row{"A100", 80, 108, mebibytes(300), "assumed", "measured"},
+                         Row{"A30", 80, 56, mebibytes(300), "assumed", "assumed"},
+                         Row{"RTX 4090", 89, 128, mebibytes(300), "assumed", "assumed"},
+                         Row{"H100", 90, 132, mebibytes(300), "assumed", "derived"}}) {
+    INFO(row.card);
+    GpuSetup gpu = card(row.compute_capability, gibibytes(11));
+    gpu.sm_count = row.sm_count;
+    CHECK(context_term(gpu).low == row.context);
+    CHECK(context_term(gpu).kind == row.context_kind);
+    CHECK(workspace_term(gpu).kind == row.workspace_kind);
+    CHECK(usable_term(gpu).kind == "measured");
+    gpu.total_is_reported = false;
+    CHECK(usable_term(gpu).kind == "assumed");
+  }
+}
+
+TEST_CASE("a collection threshold changes no number, and the report says so", "[report][verdict]") {
+  Report report;
+  report.setup.gpu = card(80, gibibytes(16));
+  report.setup.allocator.garbage_collection_threshold = 0.5;
+  report.memory.tensor_peak = gibibytes(1);
+  judge(report, one_storage(gibibytes(1)));
+  const Report plain = judged(gibibytes(1), card(80, gibibytes(16)));
+  CHECK(report.memory.reserved_peak == plain.memory.reserved_peak);
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes.front().starts_with("allocator.garbage_collection_threshold has no effect"));
+  CHECK(plain.notes.empty());
+}
+
 TEST_CASE("every uncertain term is explained with its source", "[report][verdict]") {
   const Report report = judged(gibibytes(1), card(80, gibibytes(16), false));
   for (const Term& term : {context_term(report.setup.gpu),
@@ -151,7 +192,7 @@ TEST_CASE("every uncertain term is explained with its source", "[report][verdict
     for (const Provenance& entry : report.provenance) {
       if (entry.value != term.name) continue;
       found = true;
-      CHECK(entry.kind == (term.low == term.high ? "measured" : "assumed"));
+      CHECK(entry.kind == term.kind);
       CHECK(entry.sentence.find(term.source) != std::string::npos);
     }
     INFO(term.name);

@@ -1,6 +1,7 @@
 // PyTorch's CUDA caching allocator, replayed on a run's events: what
 // torch.cuda.max_memory_allocated and max_memory_reserved would say, and whether a run passes under
-// a limit. Source of the rules: c10/cuda/CUDACachingAllocator.cpp (torch 2.13), one stream.
+// a limit. Source of the rules: c10/cuda/CUDACachingAllocator.cpp (torch 2.13), one stream, no
+// per-process memory fraction, without which garbage_collection_threshold has no effect.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,6 @@ struct AllocatorOptions {
   bool expandable_segments = false;
   // Blocks above this size are never split. Absent: any block may be.
   std::optional<Bytes> max_split_size;
-  // Share of `capacity` in percent above which idle blocks are given back before growing. Absent:
-  // never.
-  std::optional<std::int64_t> garbage_collection_percent;
   // What segments may take in all. Absent: without limit. At the limit cached segments are given
   // back and the request is tried again before it fails.
   std::optional<Bytes> capacity;
@@ -29,7 +27,6 @@ struct AllocatorPeaks {
   Bytes reserved;            // most bytes in segments over the whole run
   std::int64_t retries = 0;  // times cached segments had to be given back
   bool out_of_memory = false;
-  Bytes failed_request;  // the size that could not be had
 };
 
 // What is alive at the first step's begin is laid out compactly first, in birth order; the history

@@ -1,26 +1,27 @@
 #include "allocator/caching_allocator.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace peakline::allocator {
 
 namespace {
 
-// c10/core/AllocatorConfig.h and CUDACachingAllocator.cpp, in bytes.
-constexpr std::int64_t kMinBlockSize = 512;
-constexpr std::int64_t kSmallSize = 1 << 20;     // requests up to this come from the small pool
-constexpr std::int64_t kSmallBuffer = 2 << 20;   // whose segments have this size
-constexpr std::int64_t kLargeBuffer = 20 << 20;  // segments of requests below kMinLargeAlloc
-constexpr std::int64_t kMinLargeAlloc = 10 << 20;
-constexpr std::int64_t kRoundLarge = 2 << 20;  // larger segments are multiples of this
-constexpr std::int64_t kSegmentGap = 1 << 21;  // segments never touch, so they never merge
+// c10/core/AllocatorConfig.h and CUDACachingAllocator.cpp.
+constexpr Bytes kMinBlockSize = Bytes(512);
+constexpr Bytes kSmallSize = mebibytes(1);     // requests up to this come from the small pool
+constexpr Bytes kSmallBuffer = mebibytes(2);   // whose segments have this size
+constexpr Bytes kLargeBuffer = mebibytes(20);  // segments of requests below kMinLargeAlloc
+constexpr Bytes kMinLargeAlloc = mebibytes(10);
+constexpr Bytes kRoundLarge = mebibytes(2);  // larger segments are multiples of this
+constexpr Bytes kSegmentGap = mebibytes(2);  // segments never touch, so they never merge
 
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
+Bytes round_up(Bytes size, Bytes multiple) {
+  const Bytes padded = size + multiple - Bytes(1);
+  return Bytes(padded.count() / multiple.count() * multiple.count());
 }
 
-std::int64_t segment_size(std::int64_t size) {
+Bytes segment_size(Bytes size) {
   if (size <= kSmallSize) return kSmallBuffer;
   return size < kMinLargeAlloc ? kLargeBuffer : round_up(size, kRoundLarge);
 }
@@ -41,51 +42,45 @@ BlockId CachingAllocator::new_block() {
 void CachingAllocator::insert(BlockId block) {
   Block& it = at(block);
   it.free = true;
-  auto& free = pool_of(it.small).blocks;
-  const auto place =
-      std::lower_bound(free.begin(), free.end(), it, [](const FreeBlock& a, const Block& b) {
-        return a.size != b.size ? a.size < b.size : a.address < b.address;
-      });
-  free.insert(place, {it.size, it.address, block});
+  FreeList& free = pool_of(it.small).blocks;
+  const FreeBlock entry{it.size, it.address, block};
+  if (spare_.empty()) {
+    it.place = free.insert(entry).first;
+    return;
+  }
+  spare_.back().value() = entry;
+  it.place = free.insert(std::move(spare_.back())).position;
+  spare_.pop_back();
 }
 
 void CachingAllocator::remove(BlockId block) {
   Block& it = at(block);
   it.free = false;
-  auto& free = pool_of(it.small).blocks;
-  const auto place =
-      std::lower_bound(free.begin(), free.end(), it, [](const FreeBlock& a, const Block& b) {
-        return a.size != b.size ? a.size < b.size : a.address < b.address;
-      });
-  free.erase(place);
+  spare_.push_back(pool_of(it.small).blocks.extract(it.place));
 }
 
 // get_free_block: the smallest free block that holds the request. With max_split_size, blocks above
 // it serve only requests above it, and those not much smaller than themselves.
-BlockId CachingAllocator::take_best_fit(Pool& pool, std::int64_t size) {
-  const auto found = std::lower_bound(
-      pool.blocks.begin(), pool.blocks.end(), size, [](const FreeBlock& a, std::int64_t wanted) {
-        return a.size < wanted;
-      });
+BlockId CachingAllocator::take_best_fit(Pool& pool, Bytes size) {
+  const auto found = pool.blocks.lower_bound({size, Bytes(0), kNoBlock});
   if (found == pool.blocks.end()) return kNoBlock;
   if (options_.max_split_size) {
-    const std::int64_t limit = options_.max_split_size->count();
+    const Bytes limit = *options_.max_split_size;
     if (size < limit && found->size >= limit) return kNoBlock;
     if (size >= limit && found->size >= size + kLargeBuffer) return kNoBlock;
   }
   const BlockId block = found->block;
-  pool.blocks.erase(found);
-  at(block).free = false;
+  remove(block);
   return block;
 }
 
-bool CachingAllocator::may_reserve(std::int64_t size) const {
-  return !options_.capacity || reserved_ + Bytes(size) <= *options_.capacity;
+bool CachingAllocator::may_reserve(Bytes size) const {
+  return !options_.capacity || reserved_ + size <= *options_.capacity;
 }
 
-BlockId CachingAllocator::new_segment(std::int64_t size, bool small) {
+BlockId CachingAllocator::new_segment(Bytes size, bool small) {
   if (options_.expandable_segments) return grow(size, small);
-  const std::int64_t bytes = segment_size(size);
+  const Bytes bytes = segment_size(size);
   if (!may_reserve(bytes)) return kNoBlock;
   const BlockId block = new_block();
   Block& it = at(block);
@@ -93,20 +88,20 @@ BlockId CachingAllocator::new_segment(std::int64_t size, bool small) {
   it.size = bytes;
   it.small = small;
   next_address_ += bytes + kSegmentGap;
-  reserved_ += Bytes(bytes);
+  reserved_ += bytes;
   return block;
 }
 
 // One segment a pool, mapped further in whole pages of the pool's segment size; a free block at its
 // end is part of what the request needs.
-BlockId CachingAllocator::grow(std::int64_t size, bool small) {
-  constexpr std::int64_t kFarApart = std::int64_t{1} << 50;
+BlockId CachingAllocator::grow(Bytes size, bool small) {
+  constexpr Bytes kFarApart = Bytes(std::int64_t{1} << 50);
   Pool& pool = pool_of(small);
   const bool extends = pool.tail != kNoBlock && at(pool.tail).free;
-  const std::int64_t have = extends ? at(pool.tail).size : 0;
-  const std::int64_t mapped = round_up(size - have, small ? kSmallBuffer : kLargeBuffer);
+  const Bytes have = extends ? at(pool.tail).size : Bytes(0);
+  const Bytes mapped = round_up(size - have, small ? kSmallBuffer : kLargeBuffer);
   if (!may_reserve(mapped)) return kNoBlock;
-  reserved_ += Bytes(mapped);
+  reserved_ += mapped;
   if (extends) {
     remove(pool.tail);
     at(pool.tail).size += mapped;
@@ -117,21 +112,21 @@ BlockId CachingAllocator::grow(std::int64_t size, bool small) {
   it.small = small;
   it.size = mapped;
   it.before = pool.tail;
-  it.address =
-      pool.tail == kNoBlock ? (small ? 0 : kFarApart) : at(pool.tail).address + at(pool.tail).size;
+  it.address = pool.tail == kNoBlock ? (small ? Bytes(0) : kFarApart)
+                                     : at(pool.tail).address + at(pool.tail).size;
   if (pool.tail != kNoBlock) at(pool.tail).after = block;
   pool.tail = block;
   return block;
 }
 
-bool CachingAllocator::splits(const Block& block, std::int64_t size) const {
-  const std::int64_t remaining = block.size - size;
+bool CachingAllocator::splits(const Block& block, Bytes size) const {
+  const Bytes remaining = block.size - size;
   if (block.small || options_.expandable_segments) return remaining >= kMinBlockSize;
-  const bool may_split = !options_.max_split_size || size < options_.max_split_size->count();
+  const bool may_split = !options_.max_split_size || size < *options_.max_split_size;
   return may_split && remaining > kSmallSize;
 }
 
-void CachingAllocator::split(BlockId block, std::int64_t size) {
+void CachingAllocator::split(BlockId block, Bytes size) {
   const BlockId rest = new_block();
   Block& it = at(block);
   Block& other = at(rest);
@@ -140,7 +135,6 @@ void CachingAllocator::split(BlockId block, std::int64_t size) {
   other.size = it.size - size;
   other.before = block;
   other.after = it.after;
-  other.last_used = requests_;
   if (it.after != kNoBlock) at(it.after).before = rest;
   it.after = rest;
   it.size = size;
@@ -150,14 +144,10 @@ void CachingAllocator::split(BlockId block, std::int64_t size) {
 }
 
 BlockId CachingAllocator::allocate(Bytes bytes) {
-  const std::int64_t size = rounded_to_block(bytes).count();
+  const Bytes size = rounded_to_block(bytes);
   const bool small = size <= kSmallSize;
-  ++requests_;
   BlockId block = take_best_fit(pool_of(small), size);
-  if (block == kNoBlock) {
-    collect_garbage();
-    block = new_segment(size, small);
-  }
+  if (block == kNoBlock) block = new_segment(size, small);
   if (block == kNoBlock && options_.max_split_size && release_oversize(size))
     block = new_segment(size, small);
   if (block == kNoBlock) {
@@ -167,7 +157,7 @@ BlockId CachingAllocator::allocate(Bytes bytes) {
   }
   if (block == kNoBlock) return kNoBlock;
   if (splits(at(block), size)) split(block, size);
-  allocated_ += Bytes(at(block).size);
+  allocated_ += at(block).size;
   return block;
 }
 
@@ -185,8 +175,7 @@ void CachingAllocator::merge_after(BlockId block) {
 }
 
 void CachingAllocator::free(BlockId block) {
-  allocated_ -= Bytes(at(block).size);
-  at(block).last_used = requests_;
+  allocated_ -= at(block).size;
   merge_after(block);
   const BlockId previous = at(block).before;
   if (previous != kNoBlock && at(previous).free) {
@@ -194,7 +183,6 @@ void CachingAllocator::free(BlockId block) {
     at(block).free = true;  // so that the previous block swallows it
     insert(block);
     merge_after(previous);
-    at(previous).last_used = requests_;
     insert(previous);
     return;
   }
@@ -207,7 +195,7 @@ bool CachingAllocator::whole_segment(const Block& block) const {
 
 void CachingAllocator::release(BlockId block) {
   remove(block);
-  reserved_ -= Bytes(at(block).size);
+  reserved_ -= at(block).size;
   unused_.push_back(block);
 }
 
@@ -235,13 +223,13 @@ bool CachingAllocator::release_cached() {
 
 // release_available_cached_blocks: with max_split_size, one large enough oversize block goes back
 // first, or as many of the largest as make up the request.
-bool CachingAllocator::release_oversize(std::int64_t size) {
-  const std::int64_t wanted = std::max(size, options_.max_split_size->count());
-  std::int64_t released = 0;
+bool CachingAllocator::release_oversize(Bytes size) {
+  const Bytes wanted = std::max(size, *options_.max_split_size);
+  Bytes released;
   while (released < size) {
     BlockId chosen = kNoBlock;
     for (const FreeBlock& free : large_.blocks) {
-      if (free.size < options_.max_split_size->count() || !whole_segment(at(free.block))) continue;
+      if (free.size < *options_.max_split_size || !whole_segment(at(free.block))) continue;
       chosen = free.block;  // the largest so far; the smallest that suffices wins
       if (free.size >= wanted) break;
     }
@@ -250,33 +238,6 @@ bool CachingAllocator::release_oversize(std::int64_t size) {
     release(chosen);
   }
   return true;
-}
-
-// garbage_collect_cached_blocks: whole segments idle for longer than the average go back until the
-// reserved bytes are below the threshold.
-void CachingAllocator::collect_garbage() {
-  if (!options_.garbage_collection_percent || !options_.capacity) return;
-  const Bytes threshold = scaled(*options_.capacity, *options_.garbage_collection_percent, 100);
-  bool freed = true;
-  while (reserved_ > threshold && freed) {
-    std::int64_t total_age = 0;
-    std::int64_t count = 0;
-    for (const FreeBlock& free : large_.blocks) {
-      if (!whole_segment(at(free.block))) continue;
-      total_age += requests_ - at(free.block).last_used;
-      ++count;
-    }
-    if (count == 0) return;
-    std::vector<BlockId> old;
-    for (const FreeBlock& free : large_.blocks) {
-      const bool idle = (requests_ - at(free.block).last_used) * count >= total_age;
-      if (whole_segment(at(free.block)) && idle) old.push_back(free.block);
-    }
-    freed = !old.empty();
-    for (const BlockId block : old) {
-      if (reserved_ > threshold) release(block);
-    }
-  }
 }
 
 }  // namespace peakline::allocator

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "peakline/allocator.h"
@@ -24,23 +25,26 @@ class CachingAllocator {
   [[nodiscard]] std::int64_t retries() const { return retries_; }
 
  private:
+  struct FreeBlock {
+    Bytes size;
+    Bytes address;
+    BlockId block = kNoBlock;
+    friend bool operator<(const FreeBlock& a, const FreeBlock& b) {
+      return a.size != b.size ? a.size < b.size : a.address < b.address;
+    }
+  };
+  using FreeList = std::set<FreeBlock>;  // best fit is the first that is large enough
   struct Block {
-    std::int64_t address = 0;
-    std::int64_t size = 0;
+    Bytes address;
+    Bytes size;
+    FreeList::iterator place;   // valid while free
     BlockId before = kNoBlock;  // neighbours within the segment
     BlockId after = kNoBlock;
     bool small = false;
     bool free = false;
-    std::int64_t last_used = 0;  // the request after which it became free
   };
-  struct FreeBlock {
-    std::int64_t size;
-    std::int64_t address;
-    BlockId block;
-  };
-  // Sorted by size, then address.
   struct Pool {
-    std::vector<FreeBlock> blocks;
+    FreeList blocks;
     BlockId tail = kNoBlock;  // last block of the pool's one growing segment (expandable segments)
   };
 
@@ -49,26 +53,25 @@ class CachingAllocator {
   [[nodiscard]] BlockId new_block();
   void insert(BlockId block);
   void remove(BlockId block);
-  [[nodiscard]] BlockId take_best_fit(Pool& pool, std::int64_t size);
-  [[nodiscard]] BlockId new_segment(std::int64_t size, bool small);
-  [[nodiscard]] BlockId grow(std::int64_t size, bool small);
-  [[nodiscard]] bool may_reserve(std::int64_t size) const;
-  void split(BlockId block, std::int64_t size);
+  [[nodiscard]] BlockId take_best_fit(Pool& pool, Bytes size);
+  [[nodiscard]] BlockId new_segment(Bytes size, bool small);
+  [[nodiscard]] BlockId grow(Bytes size, bool small);
+  [[nodiscard]] bool may_reserve(Bytes size) const;
+  void split(BlockId block, Bytes size);
   void merge_after(BlockId block);
-  [[nodiscard]] bool splits(const Block& block, std::int64_t size) const;
+  [[nodiscard]] bool splits(const Block& block, Bytes size) const;
   [[nodiscard]] bool whole_segment(const Block& block) const;
   bool release_cached();
-  bool release_oversize(std::int64_t size);
+  bool release_oversize(Bytes size);
   void release(BlockId block);
-  void collect_garbage();
 
   AllocatorOptions options_;
   std::vector<Block> blocks_;
   std::vector<BlockId> unused_;
+  std::vector<FreeList::node_type> spare_;  // nodes to use again: most blocks are free only briefly
   Pool small_;
   Pool large_;
-  std::int64_t next_address_ = 0;
-  std::int64_t requests_ = 0;
+  Bytes next_address_;
   std::int64_t retries_ = 0;
   Bytes allocated_;
   Bytes reserved_;

@@ -111,7 +111,6 @@ class Replay {
     peaks_.retries = allocator_.retries();
     peaks_.reserved = std::max(peaks_.reserved, allocator_.reserved());
     peaks_.out_of_memory = block == kNoBlock;
-    if (peaks_.out_of_memory) peaks_.failed_request = size;
     return !peaks_.out_of_memory;
   }
   void drop(std::int32_t tensor) {

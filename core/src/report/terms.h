@@ -15,6 +15,7 @@ struct Term {
   Bytes low;
   Bytes high;
   std::string_view source;
+  std::string_view kind;  // as in Provenance
 };
 
 // CUDA context and loaded modules.

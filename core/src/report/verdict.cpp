@@ -1,7 +1,6 @@
 #include "report/verdict.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "peakline/allocator.h"
@@ -27,10 +26,6 @@ AllocatorOptions options_of(const TrainSetup& setup) {
   options.expandable_segments = setup.allocator.expandable_segments;
   if (setup.allocator.max_split_size_mb)
     options.max_split_size = mebibytes(*setup.allocator.max_split_size_mb);
-  if (setup.allocator.garbage_collection_threshold) {
-    options.garbage_collection_percent =
-        std::lround(*setup.allocator.garbage_collection_threshold * 100.0);
-  }
   return options;
 }
 
@@ -89,17 +84,14 @@ std::string sentence_of(const Report& report, const Term& usable) {
 }
 
 void explain(Report& report, const Term& term) {
-  const bool known = term.low == term.high;
   report.provenance.push_back(
       {std::string(term.name),
-       known ? "measured" : "assumed",
+       std::string(term.kind),
        range_text(term.low, term.high) + ": " + std::string(term.source) + "."});
 }
 
 void replay_without_limit(Report& report, const Events& events) {
-  AllocatorOptions options = options_of(report.setup);
-  options.garbage_collection_percent.reset();  // a threshold is a share of a limit
-  const AllocatorPeaks peaks = replay(events, options);
+  const AllocatorPeaks peaks = replay(events, options_of(report.setup));
   report.memory.allocated_peak = peaks.allocated;
   report.memory.reserved_peak = peaks.reserved;
 }
@@ -133,6 +125,11 @@ void judge(Report& report, const Events& events) {
   verdict.sentence = sentence_of(report, terms.usable);
   for (const Term* term : {&terms.context, &terms.workspace, &terms.history, &terms.usable})
     explain(report, *term);
+  if (report.setup.allocator.garbage_collection_threshold) {
+    report.notes.push_back(
+        "allocator.garbage_collection_threshold has no effect without "
+        "torch.cuda.set_per_process_memory_fraction, which no trainer calls.");
+  }
 }
 
 }  // namespace peakline
