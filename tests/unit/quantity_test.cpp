@@ -70,7 +70,13 @@ TEST_CASE("a share of a quantity is rounded down, without overflow in between", 
                          Row{100, 90, 100, 90},
                          Row{-100, 1, 3, -33},
                          Row{kMax, 1, 1, kMax},
-                         Row{kMax, 90, 100, 8301034833169298226},
+                         Row{kMax - 1, 90, 100, 8301034833169298225},
+                         Row{kMax, 90, 100, kMax},  // too much stays too much
+                         Row{kMin, 90, 100, kMin},
+                         Row{kMax, -5, 100, kMin},
+                         Row{kMax, 0, 100, 0},
+                         Row{kMax - 1, 110, 100, kMax},
+                         Row{kMin + 1, 110, 100, kMin},
                          Row{gibibytes(80).count(), 95, 100, 81604378624},
                          Row{5, 0, 7, 0},
                          Row{8, 65, 2, 260}}) {
@@ -88,7 +94,10 @@ TEST_CASE("storages take whole blocks of 512 bytes", "[quantity]") {
                          Row{511, 512},
                          Row{512, 512},
                          Row{513, 1024},
-                         Row{(1LL << 40) + 1, (1LL << 40) + 512}}) {
+                         Row{(1LL << 40) + 1, (1LL << 40) + 512},
+                         Row{kMax - 1023, kMax - 1023},
+                         Row{kMax - 510, kMax},
+                         Row{kMax, kMax}}) {
     CHECK(rounded_to_block(Bytes(row.bytes)) == Bytes(row.block));
   }
 }

@@ -61,21 +61,30 @@ using Tokens = Quantity<struct TokensTag>;
   return Bytes(n) * (std::int64_t{1} << 30);
 }
 
-// `bytes` times `numerator / denominator`, rounded down; for shares and percentages without
-// floating point.
+// `bytes` times `numerator / denominator`, rounded towards zero; for shares and percentages without
+// floating point. A share of too much is too much.
 [[nodiscard]] constexpr Bytes scaled(Bytes bytes,
                                      std::int64_t numerator,
                                      std::int64_t denominator) {
-  const __int128 product = static_cast<__int128>(bytes.count()) * numerator;
-  return Bytes(static_cast<std::int64_t>(product / denominator));
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  if (bytes.saturated() && numerator != 0) {
+    const bool keeps_sign = (numerator < 0) == (denominator < 0);
+    return Bytes((bytes.count() > 0) == keeps_sign ? kMax : kMin);
+  }
+  const __int128 share = static_cast<__int128>(bytes.count()) * numerator / denominator;
+  if (share > kMax) return Bytes(kMax);
+  if (share < kMin) return Bytes(kMin);
+  return Bytes(static_cast<std::int64_t>(share));
 }
 
 // The CUDA caching allocator hands out multiples of 512 bytes (kMinBlockSize in
 // c10/cuda/CUDACachingAllocator.cpp); an empty tensor takes nothing.
 inline constexpr std::int64_t kAllocationGranularity = 512;
 [[nodiscard]] constexpr Bytes rounded_to_block(Bytes bytes) {
-  const std::int64_t padded = (bytes + Bytes(kAllocationGranularity - 1)).count();
-  return Bytes(padded / kAllocationGranularity * kAllocationGranularity);
+  const Bytes padded = bytes + Bytes(kAllocationGranularity - 1);
+  if (padded.saturated()) return padded;
+  return Bytes(padded.count() / kAllocationGranularity * kAllocationGranularity);
 }
 
 }  // namespace peakline
