@@ -69,7 +69,6 @@ Result<json::Value> list_of(const std::string& text) {
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
-  // One word may be a name of its own ("all-linear"); the core knows.
   return json::Value{std::move(elements)};
 }
 

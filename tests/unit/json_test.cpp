@@ -1,6 +1,7 @@
 #include "peakline/json.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <string>
 
 namespace peakline::json {
@@ -93,6 +94,15 @@ TEST_CASE("keys are unique after reading has failed on them", "[json]") {
   REQUIRE_FALSE(value.has_value());
   CHECK(value.error().size() == 2);
   CHECK(value.error()[0].message.find("\"/b/a\"") != std::string::npos);
+}
+
+TEST_CASE("a document of duplicate keys is read in one pass", "[json]") {
+  // Seconds matter only against the minutes that erasing key by key takes.
+  std::string text = "{\"a\": 0";
+  for (int i = 0; i < 240'000; ++i) text += ",\"k" + std::to_string(i / 2) + "\":1";
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_FALSE(parse(text + "}").has_value());
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
 
 TEST_CASE("many duplicate keys are cut to a bounded list", "[json]") {

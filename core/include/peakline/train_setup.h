@@ -115,7 +115,7 @@ struct TrainSetup {
 struct SetupKey {
   std::string_view name;     // "lora.r"
   std::string_view kind;     // "integer", "number", "boolean", "choice", "string", "list", "object"
-  std::string_view choices;  // "full | lora | qlora | inference", empty where open
+  std::string_view choices;  // "full | lora"; the word a list may be ("all-linear"); "" where open
   std::string_view meaning;  // one sentence: what it is, unit, what a higher value costs
 };
 [[nodiscard]] const std::vector<SetupKey>& setup_keys();

@@ -201,19 +201,23 @@ class Reader {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return object[a].first < object[b].first;
     });
-    std::vector<std::size_t> repeated;
+    std::vector<bool> repeated(object.size(), false);
+    bool any = false;
     for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
       if (object[order[i]].first != object[order[first]].first) {
         first = i;
         continue;
       }
       report_duplicate(object[order[first]], object[order[i]].second);
-      repeated.push_back(order[i]);
+      repeated[order[i]] = true;
+      any = true;
     }
-    std::sort(repeated.rbegin(), repeated.rend());
-    for (const std::size_t index : repeated) {
-      object.erase(object.begin() + static_cast<std::ptrdiff_t>(index));
+    if (!any) return;
+    Object kept;
+    for (std::size_t i = 0; i < object.size(); ++i) {
+      if (!repeated[i]) kept.push_back(std::move(object[i]));
     }
+    object = std::move(kept);
   }
 
   void report_duplicate(const Member& first, const Value& again) {

@@ -49,6 +49,41 @@ void check_card(const SetupValues& values, Errors& errors) {
   }
 }
 
+// torch 2.13 amp/grad_scaler.py: unscale_ raises "Attempting to unscale FP16 gradients". Clipping
+// calls it, and so does the scaler's step unless the optimizer is fused.
+void check_scaler(const SetupValues& values, Errors& errors) {
+  const std::string method = values.text("method");
+  const bool scaled = values.text("autocast") == "fp16" && values.text("trainer") != "none" &&
+                      method != "inference";
+  const bool clips = values.number("max_grad_norm") > 0;
+  const bool unscales = clips || values.text("optim") != "adamw_torch_fused";
+  if (!scaled || !unscales) return;
+  const std::string why = std::string(" with fp16 autocast") +
+                          (clips ? " and max_grad_norm above 0" : "") +
+                          ": PyTorch's gradient scaler refuses float16 gradients";
+  if (method == "full") {
+    if (values.text("dtype") == "float16") {
+      contradiction(errors,
+                    "dtype",
+                    "got trained weights in float16" + why,
+                    "Use float32 weights, or autocast bf16 where the card has it.");
+    }
+    return;
+  }
+  if (values.text("lora.adapter_dtype") == "float16") {
+    contradiction(errors,
+                  "lora.adapter_dtype",
+                  "got adapters in float16" + why,
+                  "Use float32 adapters, or leave it out.");
+  } else if (values.is_null("lora.adapter_dtype") && values.text("dtype") == "float16" &&
+             !values.flag("lora.autocast_adapter_dtype")) {
+    contradiction(errors,
+                  "lora.autocast_adapter_dtype",
+                  "got false on float16 weights, so adapters in float16," + why,
+                  "Use true, which keeps the adapters in float32.");
+  }
+}
+
 // A setting that some other setting switches off.
 void note_idle(const SetupValues& values, std::vector<std::string>& notes) {
   const std::string method = values.text("method");
@@ -78,12 +113,21 @@ bool same_value(const json::Value& a, const json::Value& b) {
   return json::dump(a) == json::dump(b);
 }
 
+// A sentence shows the beginning of a long value; the report's setup has the whole.
+std::string shortened(std::string text) {
+  constexpr std::size_t kMaxShown = 80;
+  if (text.size() <= kMaxShown) return text;
+  std::size_t end = kMaxShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole UTF-8
+  return text.substr(0, end) + "...";
+}
+
 void note_not_modelled(const SetupValues& values, TrainSetup& setup) {
   for (const SetupField& field : setup_fields()) {
     const json::Value& value = values.at(field.name);
     if (!values.given(field.name) || is_idle(values, field.name)) continue;
     if (same_value(value, field_literal(field.kind, field.fallback))) continue;
-    const std::string assignment = std::string(field.name) + " = " + json::dump(value);
+    const std::string assignment = std::string(field.name) + " = " + shortened(json::dump(value));
     if (field.effect == Effect::Later) {
       setup.not_modelled.push_back(assignment + " is not modelled yet");
     } else if (begins_with(field.name, "stack.")) {
@@ -109,6 +153,7 @@ void check_consistency(const SetupValues& values, Errors& errors) {
                       "Use a smaller batch or a smaller max_length."});
   }
   check_card(values, errors);
+  check_scaler(values, errors);
 }
 
 void note_effects(const SetupValues& values, TrainSetup& setup) {

@@ -29,11 +29,14 @@ enum class Effect : std::uint8_t {
   Later,     // changes memory in a way the step does not know yet: the answer must say so
 };
 
+// The one word that stands for a list of target modules.
+inline constexpr std::string_view kAllLinear = "all-linear";
+
 struct SetupField {
   std::string_view name;  // "lora.r"
   FieldKind kind = FieldKind::Integer;
   bool nullable = false;
-  std::string_view choices;  // "full | lora", where kind is Choice
+  std::string_view choices;  // "full | lora", where kind is Choice; the word of Targets
   double low = 0;            // range of Integer, Number and of the elements of Integers
   double high = 0;
   std::string_view fallback;  // our own assumption where no trainer, card or rule says more

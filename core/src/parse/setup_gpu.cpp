@@ -78,6 +78,17 @@ Error unknown_gpu(const json::Value& value, const std::string& name) {
           std::move(hint)};
 }
 
+void check_used_by_others(const SetupValues& values, Errors& errors) {
+  const std::int64_t used = values.integer("gpu.used_by_others_bytes");
+  const std::int64_t total = values.integer("gpu.total_bytes");
+  if (!values.has("gpu.total_bytes") || used < total) return;
+  errors.push_back({ErrorCode::SetupInconsistent,
+                    "/gpu/used_by_others_bytes",
+                    "got " + std::to_string(used) + ", expected less than the card's " +
+                        std::to_string(total) + " bytes",
+                    "Give what other programs hold of this one card, in bytes."});
+}
+
 }  // namespace
 
 std::optional<int> parse_compute_capability(std::string_view text) {
@@ -149,6 +160,7 @@ void resolve_gpu(SetupValues& values, Errors& errors, std::vector<std::string>& 
       errors.push_back(unknown_gpu(values.at("gpu.name"), name));
     }
   }
+  check_used_by_others(values, errors);
   for (const SetupField& field : setup_fields()) {
     if (field.name.substr(0, 4) == "gpu.")
       values.set_default(field.name, field.fallback, Origin::Derived);

@@ -6,6 +6,9 @@
 namespace peakline {
 namespace {
 
+constexpr std::size_t kMaxTextBytes = 256;
+constexpr std::size_t kMaxListBytes = 4096;
+
 std::string bound_text(double bound) {
   const std::int64_t whole = static_cast<std::int64_t>(bound);
   if (bound < 1e18 && static_cast<double>(whole) == bound) return std::to_string(whole);
@@ -133,14 +136,17 @@ class Reader {
       case FieldKind::Choice:
         return check_choice(field, value);
       case FieldKind::Text:
-        return value.as_string() && !value.as_string()->empty() ? keep(field, value)
-                                                                : wrong_type(field, value);
+        if (!value.as_string() || value.as_string()->empty()) return wrong_type(field, value);
+        if (!too_long(field, value)) keep(field, value);
+        return;
       case FieldKind::Texts:
       case FieldKind::Targets:
       case FieldKind::Integers:
         return check_list(field, value);
       case FieldKind::Members:
-        return value.as_object() ? keep(field, value) : wrong_type(field, value);
+        if (!value.as_object()) return wrong_type(field, value);
+        if (!too_long(field, value)) keep(field, value);
+        return;
     }
   }
 
@@ -167,6 +173,20 @@ class Reader {
            pointer_to(field.name),
            "got " + value.describe() + ", expected " + expectation(field),
            "");
+  }
+
+  // Every value is repeated in the report, which must stay small.
+  bool too_long(const SetupField& field, const json::Value& value) {
+    const bool is_text = field.kind == FieldKind::Text;
+    const std::size_t length = is_text ? value.as_string()->size() : json::dump(value).size();
+    const std::size_t most = is_text ? kMaxTextBytes : kMaxListBytes;
+    if (length <= most) return false;
+    report(ErrorCode::SetupOutOfRange,
+           pointer_to(field.name),
+           "got " + std::to_string(length) + (is_text ? " bytes" : " bytes of JSON") +
+               ", expected at most " + std::to_string(most),
+           "");
+    return true;
   }
 
   void check_integer(const SetupField& field, const json::Value& value) {
@@ -200,13 +220,14 @@ class Reader {
 
   void check_list(const SetupField& field, const json::Value& value) {
     if (field.kind == FieldKind::Targets && value.as_string()) {
-      if (*value.as_string() == "all-linear") return keep(field, value);
+      if (*value.as_string() == kAllLinear) return keep(field, value);
       return wrong_type(field, value, "Write module names as a list: [\"q_proj\", \"v_proj\"].");
     }
     const json::Array* elements = value.as_array();
     if (!elements) return wrong_type(field, value);
     const bool needs_one = field.kind != FieldKind::Texts;
     if (needs_one && elements->empty()) return wrong_type(field, value);
+    if (too_long(field, value)) return;
     bool good = true;
     for (std::size_t i = 0; i < elements->size(); ++i) {
       const json::Value& element = (*elements)[i];
@@ -215,12 +236,15 @@ class Reader {
           field.kind == FieldKind::Integers
               ? integer && *integer >= 1 && static_cast<double>(*integer) <= field.high
               : element.as_string() && !element.as_string()->empty();
-      if (fits) continue;
+      const bool is_word =
+          field.kind == FieldKind::Targets && fits && *element.as_string() == kAllLinear;
+      if (fits && !is_word) continue;
       good = false;
-      report(ErrorCode::SetupWrongType,
+      report(is_word ? ErrorCode::SetupUnknownValue : ErrorCode::SetupWrongType,
              pointer_to(field.name) + "/" + std::to_string(i),
-             "got " + element.describe() + ", expected " + expectation(field),
-             "");
+             "got " + element.describe() + (is_word ? " in a list" : "") + ", expected " +
+                 (is_word ? "a module name" : expectation(field)),
+             is_word ? "Write \"all-linear\" alone, without a list." : "");
     }
     if (good) keep(field, value);
   }
