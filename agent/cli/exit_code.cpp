@@ -8,6 +8,7 @@ namespace {
 ExitCode exit_code_of(const Error& error) {
   const auto number = static_cast<unsigned>(error.code);
   if (error.code == ErrorCode::Internal) return ExitCode::OurFault;
+  if (error.code == ErrorCode::NotModelled) return ExitCode::TooClose;
   if (error.code == ErrorCode::HubReference) return ExitCode::Usage;
   if (number >= 600 && number < 700) return ExitCode::Unreachable;
   if (number >= 700 && number < 800) return ExitCode::Usage;
@@ -31,7 +32,7 @@ ExitCode exit_code_of(Answer answer) {
 }
 
 ExitCode exit_code_of(const Errors& errors) {
-  ExitCode gravest = ExitCode::Usage;
+  ExitCode gravest = errors.empty() ? ExitCode::Usage : ExitCode::Fits;
   for (const Error& error : errors) gravest = std::max(gravest, exit_code_of(error));
   return gravest;
 }

@@ -6,14 +6,14 @@
 #include "cli/error_text.h"
 #include "cli/file.h"
 #include "cli/setup_values.h"
-#include "peakline/architecture.h"
+#include "peakline/estimate.h"
 #include "peakline/gpu_catalogue.h"
-#include "peakline/model_config.h"
 #include "peakline/train_setup.h"
 
 namespace peakline::cli {
 namespace {
 
+constexpr std::string_view kConfig = "config";  // the whole of it, in an error's place
 constexpr std::string_view kConfigPlace = "config:";
 
 void append(Errors& errors, const Errors& more) {
@@ -32,19 +32,17 @@ std::string unknown_card_hint(const std::string& name) {
          " a card that is not listed give its memory: --vram GiB";
 }
 
-// Mistakes of a config alone, with the places estimate() would give them.
-Errors config_errors(const std::string& text) {
+bool is_in_config(const Error& error) {
+  return error.where == kConfig || error.where.starts_with(kConfigPlace);
+}
+
+// The config's own mistakes, beside those already found in the setup.
+Errors config_errors(const Asked& asked) {
+  Result<Report> report = estimate(asked.model.config, asked.setup);
   Errors errors;
-  const Result<ModelConfig> config = parse_model_config(text);
-  if (!config) {
-    errors = config.error();
-  } else if (const Result<Architecture> architecture = build_architecture(*config); !architecture) {
-    errors = architecture.error();
-  }
-  for (Error& error : errors) {
-    if (error.where.starts_with(kConfigPlace)) continue;
-    error.where =
-        std::string(kConfigPlace) + (error.where.starts_with('/') ? "" : " ") + error.where;
+  if (report) return errors;
+  for (Error& error : report.error()) {
+    if (is_in_config(error)) errors.push_back(std::move(error));
   }
   return errors;
 }
@@ -117,12 +115,10 @@ Result<Asked> Question::read() {
     append(errors, model.error());
     return errors;
   }
-  if (!errors.empty()) {
-    append(errors, named(config_errors(model->config), *model));
-    return errors;
-  }
   asked.model = std::move(*model);
-  return asked;
+  if (errors.empty()) return asked;
+  append(errors, named(config_errors(asked), asked.model));
+  return errors;
 }
 
 // With a setup file a place may be in the file; without one it can only be an option's.
@@ -136,7 +132,9 @@ std::string Question::place_in_setup(const std::string& pointer) const {
 
 Errors Question::named(Errors errors, const ModelSource& model) {
   for (Error& error : errors) {
-    if (error.where.starts_with(kConfigPlace)) {
+    if (error.where == kConfig) {
+      error.where = model.name;
+    } else if (error.where.starts_with(kConfigPlace)) {
       if (excerpt_.empty()) excerpt_ = cli::excerpt(model.config, error.where);
       const std::string rest = error.where.substr(kConfigPlace.size());
       error.where = model.name + (rest.starts_with('/') ? ": " : ":") + rest;

@@ -46,7 +46,7 @@ ExitCode write(TimelineOptions& options) {
   const Result<TrainSetup> setup = parse_train_setup(asked->setup);
   if (!setup) return fail(options.question.named(setup.error(), asked->model));
   const Result<Events> events = simulate(*architecture, *setup);
-  if (!events) return fail(events.error());
+  if (!events) return fail(options.question.named(events.error(), asked->model));
   const timeline::Timeline timeline = timeline::from_events(*events);
   if (options.output.empty()) {
     return print(timeline::to_json(timeline) + "\n") ? ExitCode::Fits : ExitCode::OurFault;

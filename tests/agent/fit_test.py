@@ -34,6 +34,9 @@ REFUSALS = [
     (["fit", "CONFIG", "--gpu", "RTX 4091"], 64, ["E0306", "--gpu", "RTX 4090", "--vram"]),
     (["fit", "CONFIG", "--gpu", "A100x4"], 64, ["E0306", "A100 40GB", "A100 80GB"]),
     (["fit", "CONFIG", "--gpu", "custom"], 64, ["E0305", "--vram"]),
+    (["fit", "CONFIG", "--targets", "foo"], 64, ["E0305", "target", '"foo"', "q_proj"]),
+    (["timeline", "CONFIG", "--targets", "foo"], 64, ["E0305", "target", '"foo"', "q_proj"]),
+    (["fit", "CONFIG", "--targets", "q_proj,all-linear"], 64, ["E0304", "target", "all-linear"]),
     (["fit", "CONFIG", "--gpu", ""], 64, ["E0705", "--gpu"]),
     (["fit", "CONFIG", "--vram", "24GB"], 64, ["E0703", "--vram", "24564MiB"]),
     (["fit", "CONFIG", "--gpu", "T4", "--vram", "16"], 64, ["E0704"]),
@@ -142,6 +145,18 @@ class Fit(unittest.TestCase):
                 report = self.report("config.json", *spelling.split())
                 self.assertEqual(report["setup"], expected["setup"])
                 self.assertEqual(report["memory"], expected["memory"])
+
+    def test_all_linear_is_the_default_of_target_modules(self):
+        expected = self.report("config.json")
+        report = self.report("config.json", "--targets", "all-linear")
+        for part in ("model", "setup", "memory", "verdict", "notes"):
+            self.assertEqual(report[part], expected[part])
+        self.assertGreater(expected["model"]["num_trainable_parameters"], 0)
+
+    def test_a_step_that_is_not_modelled_is_no_bad_data(self):
+        said = run("timeline", "config.json", "--packing", cwd=self.folder.name)
+        self.assertEqual((said.code, said.out), (2, ""), said)
+        self.assertIn("E0402", said.err)
 
     def test_an_option_wins_over_the_file(self):
         setup = self.write("setup.json", '{"max_length": 512, "gpu": {"name": "T4", "used_by_others_bytes": 5}}')

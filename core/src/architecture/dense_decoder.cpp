@@ -57,6 +57,15 @@ void check_sizes(Fields& fields, const DenseDecoder& d) {
                             ", expected a multiple of num_attention_heads " +
                             std::to_string(d.num_attention_heads) + " where head_dim is not given");
   }
+  // transformers 5.24 configuration_utils.py, validate_layer_type: for every config that has both.
+  const json::Value* value = fields.document().find("layer_types");
+  const json::Array* types = value ? value->as_array() : nullptr;
+  if (types && static_cast<std::int64_t>(types->size()) != d.num_hidden_layers) {
+    fields.inconsistent("layer_types",
+                        "got " + std::to_string(types->size()) +
+                            " layers, expected num_hidden_layers " +
+                            std::to_string(d.num_hidden_layers));
+  }
   if (d.head_dim % 2 != 0) {
     fields.inconsistent("head_dim",
                         "got " + std::to_string(d.head_dim) +

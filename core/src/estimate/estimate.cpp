@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "estimate/lora_targets.h"
 #include "estimate/trainable.h"
 #include "report/analyse.h"
 #include "report/terms.h"
@@ -52,11 +53,11 @@ void weights_only(Report& report, const std::string& reason) {
     const Parameters& parameters = *report.architecture.parameters;
     Bytes weights = size_of(parameters.total, report.setup.dtype);
     if (report.setup.method == Method::Qlora) {
-      // Half a byte a packed weight; statistics add about 3 %.
+      // Half a byte a packed weight. Statistics, and what is kept in float32, come on top.
       weights = size_of(parameters.total - parameters.linear, report.setup.dtype) +
                 scaled(size_of(parameters.linear, DType::UInt8), 1, 2);
     }
-    sentence += " Its weights alone take " + format_bytes(weights) + ".";
+    sentence += " Its weights alone take at least " + format_bytes(weights) + ".";
   }
   report.verdict.sentence = sentence;
 }
@@ -95,10 +96,6 @@ void explain_model(Report& report) {
                            " is longer than the model's " +
                            std::to_string(architecture.max_position_embeddings) + " positions.");
   }
-  if (report.setup.gpu.count > 1) {
-    report.notes.push_back("Every one of the " + std::to_string(report.setup.gpu.count) +
-                           " cards holds a whole copy: sharding is not modelled yet.");
-  }
 }
 
 }  // namespace
@@ -106,15 +103,13 @@ void explain_model(Report& report) {
 Result<Report> estimate(std::string_view config_json, std::string_view setup_json) {
   Errors errors;
   Result<ModelConfig> config = parse_model_config(config_json);
-  if (!config) append(errors, std::move(config.error()), "config");
+  Result<Architecture> architecture =
+      config ? build_architecture(*config) : Result<Architecture>(std::move(config.error()));
+  if (!architecture) append(errors, std::move(architecture.error()), "config");
   Result<TrainSetup> setup = parse_train_setup(setup_json);
   if (!setup) append(errors, std::move(setup.error()), "");
-  if (!config || !setup) return errors;
-  Result<Architecture> architecture = build_architecture(*config);
-  if (!architecture) {
-    append(errors, std::move(architecture.error()), "config");
-    return errors;
-  }
+  if (architecture && setup) append(errors, apply_lora_targets(*architecture, *setup), "");
+  if (!errors.empty()) return errors;
   Report report;
   report.architecture = std::move(*architecture);
   report.setup = std::move(*setup);

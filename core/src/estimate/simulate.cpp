@@ -1,3 +1,4 @@
+#include "estimate/lora_targets.h"
 #include "peakline/estimate.h"
 #include "train/step.h"
 
@@ -8,8 +9,10 @@ namespace {
 Result<Events> run(const Architecture& architecture, const TrainSetup& setup, History history) {
   if (!architecture.dense)
     return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
-  if (!setup.not_modelled.empty())
-    return Error{ErrorCode::NotModelled, "setup", setup.not_modelled.front(), ""};
+  TrainSetup checked = setup;
+  if (Errors errors = apply_lora_targets(architecture, checked); !errors.empty()) return errors;
+  if (!checked.not_modelled.empty())
+    return Error{ErrorCode::NotModelled, "setup", checked.not_modelled.front(), ""};
   const std::string reason = not_modelled(*architecture.dense, setup);
   if (!reason.empty()) return Error{ErrorCode::NotModelled, "setup", reason, ""};
   Events events;

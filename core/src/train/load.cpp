@@ -274,8 +274,14 @@ class Loader {
 
 bool is_lora_target(const LoraSetup& lora, std::string_view projection) {
   if (lora.all_linear) return true;
-  return std::find(lora.target_modules.begin(), lora.target_modules.end(), projection) !=
-         lora.target_modules.end();
+  // PEFT matches the end of a module's name at a dot: "q_proj" and "self_attn.q_proj". Names that
+  // go on to the layer's number are not modelled: estimate/lora_targets.cpp.
+  const bool in_mlp =
+      projection == "gate_proj" || projection == "up_proj" || projection == "down_proj";
+  const std::string longer = (in_mlp ? "mlp." : "self_attn.") + std::string(projection);
+  return std::any_of(lora.target_modules.begin(),
+                     lora.target_modules.end(),
+                     [&](const std::string& name) { return name == projection || name == longer; });
 }
 
 LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup) {
