@@ -56,6 +56,10 @@ class Script {
     events_.events.push_back(-tensor - 1);
     return *this;
   }
+  Script& leftovers() {
+    events_.leftovers_begin = static_cast<std::int32_t>(events_.events.size());
+    return *this;
+  }
   [[nodiscard]] const Events& events() const { return events_; }
 
  private:
@@ -104,6 +108,22 @@ TEST_CASE("numbers are the second step's", "[report]") {
   CHECK(a.peak_phase == "backward:layers");
   CHECK(a.peak_op == "mm");
   CHECK(a.static_bytes == Bytes(1000));  // loaded, without the optimizer's states
+}
+
+TEST_CASE("what an implied first step leaves is not what was loaded", "[report]") {
+  Script s;
+  s.phase(Phase::Load);
+  s.alloc(1000, {.role = Role::WeightTrainable});
+  s.leftovers();
+  s.alloc(200, {.role = Role::Optimizer});
+  const int batch = s.alloc(10, {.role = Role::Batch});
+  s.phase(Phase::Data);
+  s.alloc(10, {.role = Role::Batch});
+  s.free(batch);
+  s.phase(Phase::Forward).free(s.alloc(300));
+  const Analysis a = analyse(s.events(), kVocabulary);
+  CHECK(a.static_bytes == Bytes(1000));
+  CHECK(a.peak.bytes == Bytes(1000 + 200 + 10 + 300));
 }
 
 TEST_CASE("phases have their highest and their last level", "[report]") {

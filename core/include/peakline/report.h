@@ -77,7 +77,7 @@ struct Memory {
   Bytes context;
   Bytes workspace;
   Interval interval;   // of the process
-  Bytes static_bytes;  // alive before the first step
+  Bytes static_bytes;  // alive once the model is loaded
   std::string peak_phase;
   std::string peak_op;
   std::vector<PhaseMemory> phases;
@@ -89,12 +89,15 @@ inline constexpr std::size_t kMaxTimelinePoints = 240;
 
 enum class Answer : std::uint8_t { Fits, TooClose, DoesNotFit, NotModelled };
 enum class Risk : std::uint8_t { Low, Medium, High };
+[[nodiscard]] std::string_view name_of(Risk risk);  // "low", ...
 
 struct Verdict {
   Answer answer = Answer::NotModelled;
   Risk risk = Risk::High;
   Bytes usable;
-  Bytes margin;  // usable minus the interval's high end; negative where it does not fit
+  // Usable minus the interval's high end. Below zero a run may still fit: PyTorch gives cached
+  // memory back before it fails.
+  Bytes margin;
   std::string sentence;
 };
 
@@ -107,8 +110,8 @@ struct Provenance {
 struct Report {
   Architecture architecture;
   TrainSetup setup;
-  Elements num_parameters;
-  Elements num_trainable_parameters;
+  Elements num_parameters;            // 0: not counted
+  Elements num_trainable_parameters;  // likewise
   // False where the step is not modelled: weights only, never a guessed peak.
   bool has_memory = false;
   Memory memory;

@@ -10,8 +10,8 @@
 
 namespace peakline {
 
-// Every way an input can be wrong. The number is permanent and shown as E0101; the text of a row
-// lives in core/src/parse/errors.cpp. 01xx JSON, 02xx config.json, 03xx setup, 04xx size, 05xx
+// Every way an input can be wrong. The number is permanent and shown as E0101; the message is
+// written where the mistake is found. 01xx JSON, 02xx config.json, 03xx setup, 04xx size, 05xx
 // files, 06xx the hub, 07xx the command line, 09xx our own fault. Core itself reports none of 05xx
 // to 07xx: the program does.
 enum class ErrorCode : std::uint16_t {

@@ -22,29 +22,6 @@ StepRange last_step(const Events& events) {
   return range;
 }
 
-// A phase of the report: the step's own phases, with the bookkeeping ones folded into their
-// neighbours.
-std::string_view shown_phase(Phase phase) {
-  switch (phase) {
-    case Phase::Load:
-      return "load";
-    case Phase::Data:
-    case Phase::Forward:
-      return "forward";
-    case Phase::Loss:
-      return "loss";
-    case Phase::Backward:
-    case Phase::AfterBackward:
-      return "backward";
-    case Phase::Clip:
-      return "clip";
-    case Phase::Optimizer:
-    case Phase::AfterStep:
-      return "optimizer";
-  }
-  return "?";
-}
-
 // Walks the last step and keeps the level of every phase.
 class PhaseLevels {
  public:
@@ -133,7 +110,7 @@ Bytes level_at(const Events& events, std::int32_t end) {
   return live;
 }
 
-// What loading leaves: an optimizer's states come later, though a steady step finds them there.
+// What loading leaves: an optimizer's states come later.
 Bytes loaded_bytes(const Events& events, std::int32_t end) {
   Bytes live;
   for (std::int32_t i = 0; i < end; ++i) {
@@ -145,7 +122,9 @@ Bytes loaded_bytes(const Events& events, std::int32_t end) {
   return live;
 }
 
-std::int32_t first_step_begin(const Events& events) {
+// A steady step finds more than what was loaded: what the step before it left alive.
+std::int32_t load_end(const Events& events) {
+  if (events.leftovers_begin >= 0) return events.leftovers_begin;
   for (const PhaseMark& mark : events.phases) {
     if (mark.phase == Phase::Data) return mark.event;
   }
@@ -154,10 +133,31 @@ std::int32_t first_step_begin(const Events& events) {
 
 }  // namespace
 
+std::string_view shown_phase(Phase phase) {
+  switch (phase) {
+    case Phase::Load:
+      return "load";
+    case Phase::Data:
+    case Phase::Forward:
+      return "forward";
+    case Phase::Loss:
+      return "loss";
+    case Phase::Backward:
+    case Phase::AfterBackward:
+      return "backward";
+    case Phase::Clip:
+      return "clip";
+    case Phase::Optimizer:
+    case Phase::AfterStep:
+      return "optimizer";
+  }
+  return "?";
+}
+
 Analysis analyse(const Events& events, std::int64_t vocab_size) {
   Analysis analysis;
   analysis.step = last_step(events);
-  analysis.static_bytes = loaded_bytes(events, first_step_begin(events));
+  analysis.static_bytes = loaded_bytes(events, load_end(events));
   Bytes live = level_at(events, analysis.step.begin);
   auto mark = std::find_if(events.phases.begin(), events.phases.end(), [&](const PhaseMark& m) {
     return m.event >= analysis.step.begin;

@@ -34,6 +34,10 @@ struct Analysis {
   std::vector<TimelinePoint> timeline;
 };
 
+// A phase as the report names it: the step's own phases, with the bookkeeping ones folded into
+// their neighbours.
+[[nodiscard]] std::string_view shown_phase(Phase phase);
+
 // `vocab_size` tells logits from other tensors.
 [[nodiscard]] Analysis analyse(const Events& events, std::int64_t vocab_size);
 

@@ -41,18 +41,6 @@ std::string_view name_of(Answer answer) {
   return "?";
 }
 
-std::string_view name_of(Risk risk) {
-  switch (risk) {
-    case Risk::Low:
-      return "low";
-    case Risk::Medium:
-      return "medium";
-    case Risk::High:
-      return "high";
-  }
-  return "?";
-}
-
 Value texts(const std::vector<std::string>& lines) {
   Array out;
   for (const std::string& line : lines) out.push_back(text(line));
@@ -60,9 +48,15 @@ Value texts(const std::vector<std::string>& lines) {
 }
 
 Value model_json(const Report& report) {
+  const Elements all = report.num_parameters;
+  const Elements trained = report.num_trainable_parameters;
+  const bool counted = all > Elements(0);
+  // Nothing is trained in inference, so that none is a count there.
+  const bool counted_trained =
+      counted && (trained > Elements(0) || report.setup.method == Method::Inference);
   Object out;
-  out.emplace_back("num_parameters", count(report.num_parameters.count()));
-  out.emplace_back("num_trainable_parameters", count(report.num_trainable_parameters.count()));
+  out.emplace_back("num_parameters", counted ? count(all.count()) : null());
+  out.emplace_back("num_trainable_parameters", counted_trained ? count(trained.count()) : null());
   out.emplace_back("num_layers", count(report.architecture.num_layers));
   out.emplace_back("model_type", text(report.architecture.model_type));
   out.emplace_back("source", text("config"));
@@ -147,7 +141,8 @@ Value memory_json(const Memory& memory) {
 Value verdict_json(const Report& report) {
   Object out;
   out.emplace_back("answer", text(name_of(report.verdict.answer)));
-  out.emplace_back("risk", report.has_memory ? text(name_of(report.verdict.risk)) : null());
+  out.emplace_back("risk",
+                   report.has_memory ? text(peakline::name_of(report.verdict.risk)) : null());
   out.emplace_back("usable_bytes", bytes(report.verdict.usable));
   out.emplace_back("margin_bytes", report.has_memory ? bytes(report.verdict.margin) : null());
   out.emplace_back("sentence", text(report.verdict.sentence));
@@ -189,6 +184,18 @@ Value origins_json(const Report& report) {
 }
 
 }  // namespace
+
+std::string_view name_of(Risk risk) {
+  switch (risk) {
+    case Risk::Low:
+      return "low";
+    case Risk::Medium:
+      return "medium";
+    case Risk::High:
+      return "high";
+  }
+  return "?";
+}
 
 std::string to_json(const Report& report) {
   Object out;
