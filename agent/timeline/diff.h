@@ -30,7 +30,7 @@ struct Comparison {
 // What is alive when the first batch is made is compared in birth order (how a model is loaded is
 // not compared); from there on allocations above 4 KiB one by one, in order, by size, shape, dtype
 // and operation; frees above 4 KiB as sets between two allocations; bytes of smaller storages
-// within 1 MiB at every event.
+// within 1 MiB wherever such an allocation is compared.
 [[nodiscard]] Comparison compare(const Timeline& a, const Timeline& b);
 
 }  // namespace peakline::timeline

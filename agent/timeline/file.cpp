@@ -80,6 +80,40 @@ void drop_teardown(const nlohmann::json& root, Timeline& timeline) {
   if (end < timeline.events.size()) timeline.events.resize(end);
 }
 
+// Who compares timelines relies on it: a storage lives once at a time, and dies alive.
+Errors check_lifetimes(const Timeline& timeline) {
+  std::vector<bool> alive(timeline.tensors.size());
+  std::vector<bool> made(timeline.tensors.size());
+  for (std::size_t i = 0; i < timeline.events.size(); ++i) {
+    const std::int64_t event = timeline.events[i];
+    const bool births = event >= 0;
+    const auto tensor = static_cast<std::size_t>(births ? event : -event - 1);
+    if (alive[tensor] == births) {
+      const std::string which = "tensor " + std::to_string(tensor);
+      const std::string what = births         ? "got an allocation of " + which + ", which is alive"
+                               : made[tensor] ? "got a second free of " + which
+                                              : "got a free of " + which + ", never allocated";
+      return {broken("/events/" + std::to_string(i),
+                     what + "; expected every tensor to be allocated before it is freed")};
+    }
+    alive[tensor] = births;
+    made[tensor] = true;
+  }
+  return {};
+}
+
+// gzwrite counts in 32 bits.
+bool write_all(gzFile file, std::string_view text) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, kPiece);
+    const auto size = static_cast<unsigned>(piece.size());
+    if (gzwrite(file, piece.data(), size) != static_cast<int>(size)) return false;
+    text.remove_prefix(piece.size());
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Timeline> parse_timeline(std::string_view json) {
@@ -117,6 +151,8 @@ Result<Timeline> parse_timeline(std::string_view json) {
     timeline.phases.push_back({mark[0].get<std::int64_t>(), mark[1].get<std::string>()});
   }
   drop_teardown(root, timeline);
+  Errors errors = check_lifetimes(timeline);
+  if (!errors.empty()) return errors;
   return timeline;
 }
 
@@ -162,8 +198,7 @@ Result<bool> write_timeline(const Timeline& timeline, const std::filesystem::pat
   // "T" writes without compression.
   gzFile file = gzopen(path.c_str(), path.extension() == ".gz" ? "wb6" : "wbT");
   const bool opened = file != nullptr;
-  const bool written = opened && gzwrite(file, text.data(), static_cast<unsigned>(text.size())) ==
-                                     static_cast<int>(text.size());
+  const bool written = opened && write_all(file, text);
   const bool closed = opened && gzclose(file) == Z_OK;
   if (written && closed) return true;
   return Error{ErrorCode::FileUnwritable,

@@ -242,7 +242,7 @@ TEST_CASE("events of the engine become a timeline with dotted names", "[timeline
 TEST_CASE("a timeline survives a file, plain and compressed", "[timeline_diff]") {
   Script s;
   s.phase("forward");
-  s.free(s.alloc(kLarge));
+  for (int i = 0; i < 8000; ++i) s.free(s.alloc(kLarge));  // written in several pieces
   const auto folder =
       std::filesystem::temp_directory_path() / ("peakline-timeline-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
@@ -287,6 +287,9 @@ TEST_CASE("a file that is no timeline is refused with its place", "[timeline_dif
         Row{R"({"tensors": [{"bytes": 512}], "events": [0, 1], "phases": []})", "/events/1"},
         Row{R"({"tensors": [{"bytes": 512}], "events": [-2], "phases": []})", "/events/0"},
         Row{R"({"tensors": [{"bytes": 512}], "events": ["0"], "phases": []})", "/events/0"},
+        Row{R"({"tensors": [{"bytes": 512}], "events": [-1], "phases": []})", "/events/0"},
+        Row{R"({"tensors": [{"bytes": 512}], "events": [0, -1, -1], "phases": []})", "/events/2"},
+        Row{R"({"tensors": [{"bytes": 512}], "events": [0, 0], "phases": []})", "/events/1"},
         Row{R"({"tensors": [], "events": [], "phases": [["a", 0]]})", "/phases"}}) {
     INFO(row.text);
     const Result<Timeline> timeline = parse_timeline(row.text);
@@ -295,6 +298,19 @@ TEST_CASE("a file that is no timeline is refused with its place", "[timeline_dif
     CHECK_FALSE(timeline.error().front().message.empty());
     CHECK_FALSE(timeline.error().front().hint.empty());
   }
+}
+
+TEST_CASE("a storage that dies without having lived is named", "[timeline_diff]") {
+  const auto message = [](const std::string& events) {
+    const Result<Timeline> timeline = parse_timeline(
+        R"({"tensors": [{"bytes": 9000}, {"bytes": 9000}], "phases": [], "events": )" + events +
+        "}");
+    return timeline ? "" : timeline.error().front().message;
+  };
+  CHECK(message("[0, 1, -1, 0]").empty());  // a tensor's number may be used again
+  CHECK(contains(message("[0, -2]"), "a free of tensor 1, never allocated"));
+  CHECK(contains(message("[0, 1, -2, -2]"), "a second free of tensor 1"));
+  CHECK(contains(message("[0, 1, 1]"), "an allocation of tensor 1, which is alive"));
 }
 
 TEST_CASE("what a recording holds after its last step is left out", "[timeline_diff]") {
