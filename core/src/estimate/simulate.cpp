@@ -6,6 +6,20 @@ namespace peakline {
 
 namespace {
 
+// Far above any card, and far enough below what 64 bits hold that later sums stay exact.
+constexpr Bytes kMostBytes = gibibytes(std::int64_t{1} << 30);  // 1 EiB
+
+bool within_bounds(const Events& events) {
+  Bytes live;
+  for (const std::int32_t event : events.events) {
+    const auto tensor = static_cast<std::size_t>(event >= 0 ? event : -event - 1);
+    const Bytes bytes = events.tensors[tensor].bytes;
+    live = event >= 0 ? live + bytes : live - bytes;
+    if (live < Bytes(0) || live > kMostBytes) return false;
+  }
+  return true;
+}
+
 Result<Events> run(const Architecture& architecture, const TrainSetup& setup, History history) {
   if (!architecture.dense)
     return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
@@ -24,6 +38,12 @@ Result<Events> run(const Architecture& architecture, const TrainSetup& setup, Hi
                  "",
                  "the step makes more events than this program records",
                  "lower gradient_accumulation_steps or check num_hidden_layers"};
+  }
+  if (!within_bounds(events)) {
+    return Error{ErrorCode::TooLarge,
+                 "",
+                 "the step needs more than 1 EiB of memory at once",
+                 "check the sizes in config.json, max_length and per_device_train_batch_size"};
   }
   return events;
 }

@@ -155,7 +155,7 @@ Category PeakView::category_of(const EventTensor& tensor) const {
   }
   if (is_vocabulary_wide(tensor)) return Category::Logits;
   if (made_forward(tensor)) {
-    const bool moment_in_forward = made_forward(trigger_) && trigger_.phase != Phase::Backward;
+    const bool moment_in_forward = made_forward(trigger_);
     const bool survives = tensor.died < 0 || tensor.died > backward_begin_;
     return !moment_in_forward || survives ? Category::Activations : Category::Temporaries;
   }
@@ -193,25 +193,10 @@ std::vector<PeakCategory> PeakView::categories() const {
 }
 
 std::string_view PeakView::phase() const {
-  switch (trigger_.phase) {
-    case Phase::Load:
-      return "load";
-    case Phase::Data:
-    case Phase::Forward:
-      return "forward";
-    case Phase::Loss:
-      return "loss";
-    case Phase::Backward:
-    case Phase::AfterBackward:
-      if (is_loss_backward(trigger_.op) || is_vocabulary_wide(trigger_)) return "backward:loss";
-      return trigger_.grad_mode ? "backward:recompute" : "backward:layers";
-    case Phase::Clip:
-      return "clip";
-    case Phase::Optimizer:
-    case Phase::AfterStep:
-      return "optimizer";
-  }
-  return "?";
+  const bool backward = trigger_.phase == Phase::Backward || trigger_.phase == Phase::AfterBackward;
+  if (!backward) return shown_phase(trigger_.phase);
+  if (is_loss_backward(trigger_.op) || is_vocabulary_wide(trigger_)) return "backward:loss";
+  return trigger_.grad_mode ? "backward:recompute" : "backward:layers";
 }
 
 }  // namespace peakline
