@@ -29,7 +29,7 @@ Timeline from_events(const Events& events) {
     tensor.phase = name_of(made.phase);
     tensor.module = dotted(made.module);
     tensor.kernel_temporary = made.kernel_temporary;
-    const Rule* rule = rule_of(made.op, made.module.name, made.phase, made.dtype);
+    const Rule* rule = rule_of(made);
     if (rule != nullptr) tensor.rule = rule->id;
     timeline.tensors.push_back(std::move(tensor));
   }

@@ -258,7 +258,7 @@ std::uint64_t hash_of(const Events& run) {
   for (const std::int32_t event : events.events) mix(event);
   for (const EventTensor& tensor : events.tensors) {
     mix(tensor.bytes.count());
-    for (const std::int32_t dim : tensor.dims) mix(dim);
+    for (const std::int64_t dim : tensor.dims) mix(dim);
   }
   return hash;
 }

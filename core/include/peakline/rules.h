@@ -18,11 +18,8 @@ struct Rule {
 
 [[nodiscard]] std::span<const Rule> rules();
 
-// The rule behind one storage, as far as its operation and place tell; nullptr for plain
-// arithmetic.
-[[nodiscard]] const Rule* rule_of(std::string_view op,
-                                  std::string_view module,
-                                  Phase phase,
-                                  DType dtype);
+// The rule behind one storage, as far as its operation, place and shape tell; nullptr where they
+// leave it open and for plain arithmetic.
+[[nodiscard]] const Rule* rule_of(const EventTensor& tensor);
 
 }  // namespace peakline

@@ -24,7 +24,7 @@ struct EventTensor {
   Bytes bytes;
   const char* op = "";  // the dispatcher's name: "mm", "_to_copy", "hidden:flash_backward"
   Module module;        // where it was made; forward and recomputation only
-  std::array<std::int32_t, Shape::kMaxRank> dims{};
+  std::array<std::int64_t, Shape::kMaxRank> dims{};
   std::int8_t rank = 0;
   DType dtype = DType::Float32;
   Phase phase = Phase::Load;
@@ -50,7 +50,7 @@ struct Events {
   bool too_large = false;  // the event budget ran out; nothing after it was recorded
 };
 
-// More events than any real step of one GPU has; a budget against absurd inputs.
+// A budget against absurd inputs; train/step_size.h refuses them before the step runs.
 inline constexpr std::size_t kMaxEvents = 8'000'000;
 
 // The engine that counts bytes. `events` outlives the engine.

@@ -74,6 +74,7 @@ void check_sizes(Fields& fields, const DenseDecoder& d) {
 }
 
 void resolve_biases(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
+  d.liger_kernels = has_variant(family, "liger_kernels");
   d.qk_norm = has_variant(family, "qk_norm");
   d.scaled_embeddings = has_variant(family, "scaled_embeddings");
   d.scaled_residuals = has_variant(family, "scaled_residuals");

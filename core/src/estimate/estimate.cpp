@@ -90,6 +90,9 @@ void explain_model(Report& report) {
   for (const std::string& note : architecture.notes) report.notes.push_back(note);
   for (const std::string& note : report.setup.notes) report.notes.push_back(note);
   for (const std::string& note : report.setup.not_modelled) report.notes.push_back(note);
+  if (report.setup.use_liger_kernel && architecture.dense && !architecture.dense->liger_kernels)
+    report.notes.push_back(
+        "use_liger_kernel has no effect: Liger has no kernels for this model type.");
   if (architecture.max_position_embeddings > 0 &&
       report.setup.max_length > architecture.max_position_embeddings) {
     report.notes.push_back("max_length " + std::to_string(report.setup.max_length) +

@@ -1,6 +1,7 @@
 #include "estimate/lora_targets.h"
 #include "peakline/estimate.h"
 #include "train/step.h"
+#include "train/step_size.h"
 
 namespace peakline {
 
@@ -20,6 +21,27 @@ bool within_bounds(const Events& events) {
   return true;
 }
 
+Errors absurd_sizes(const DenseDecoder& shape, const TrainSetup& setup, History history) {
+  Errors errors;
+  const std::int64_t steps =
+      history == History::BothSteps || setup.trainer == Trainer::None ? 2 : 1;
+  const std::int64_t micro_batches = steps * micro_batches_run(setup, history);
+  if (most_events(shape, setup, micro_batches) > static_cast<double>(kMaxEvents)) {
+    errors.push_back({ErrorCode::TooLarge,
+                      "",
+                      "the step makes more events than this program records",
+                      "lower gradient_accumulation_steps or check num_hidden_layers"});
+  }
+  if (most_elements(shape, setup) > kMaxElements) {
+    errors.push_back(
+        {ErrorCode::TooLarge,
+         "",
+         "one tensor of the step could hold more than 2^60 elements",
+         "check the sizes in config.json, max_length and per_device_train_batch_size"});
+  }
+  return errors;
+}
+
 Result<Events> run(const Architecture& architecture, const TrainSetup& setup, History history) {
   if (!architecture.dense)
     return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
@@ -29,6 +51,8 @@ Result<Events> run(const Architecture& architecture, const TrainSetup& setup, Hi
     return Error{ErrorCode::NotModelled, "setup", checked.not_modelled.front(), ""};
   const std::string reason = not_modelled(*architecture.dense, setup);
   if (!reason.empty()) return Error{ErrorCode::NotModelled, "setup", reason, ""};
+  if (Errors errors = absurd_sizes(*architecture.dense, setup, history); !errors.empty())
+    return errors;
   Events events;
   const auto engine =
       make_symbolic_engine({setup.gpu.compute_capability, setup.gpu.sm_count}, events);

@@ -91,7 +91,7 @@ PeakTensor shown(const Group& group) {
   out.bytes = group.bytes;
   out.count = group.count;
   const EventTensor& sample = *group.sample;
-  const Rule* rule = rule_of(sample.op, sample.module.name, sample.phase, sample.dtype);
+  const Rule* rule = rule_of(sample);
   if (rule != nullptr) out.rule = rule->id;
   return out;
 }

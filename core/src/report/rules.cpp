@@ -119,25 +119,43 @@ bool is_projection(std::string_view module) {
   return module.ends_with("_proj");
 }
 
-std::string_view id_of(std::string_view op, std::string_view module, Phase phase, DType dtype) {
+std::string_view id_at_load(const EventTensor& tensor) {
+  const std::string_view op = tensor.op;
+  if (tensor.role == Role::Optimizer && tensor.dtype == DType::UInt8) return "R051";
+  if (op.starts_with("bitsandbytes.quantize")) return "R023";
+  if (op != "_to_copy" || tensor.dtype != DType::Float32) return {};
+  if (tensor.role == Role::WeightFrozen) return "R010";
+  return tensor.role == Role::WeightTrainable ? "R011" : "";
+}
+
+// Copies are told apart by shape: weights are matrices, activations have a batch in front.
+std::string_view id_of_copy(const EventTensor& tensor) {
+  const bool widened = tensor.dtype == DType::Float32;
+  const std::string_view module = tensor.module.name;
+  if (tensor.phase == Phase::Loss) return "R040";
+  if (tensor.phase == Phase::Forward && module.empty() && widened && tensor.rank == 3)
+    return "R042";
+  if (module.find("norm") != std::string_view::npos) return widened ? "R061" : "";
+  if (!is_projection(module)) return {};
+  if (tensor.rank == 3) return widened ? "R020" : "";
+  return widened ? "" : "R060";
+}
+
+std::string_view id_of(const EventTensor& tensor) {
+  const std::string_view op = tensor.op;
+  if (tensor.phase == Phase::Load || tensor.role == Role::Optimizer) return id_at_load(tensor);
   if (op == "_foreach_sqrt") return "R050";
-  if (module == "optimizer state" && dtype == DType::UInt8) return "R051";
   if (op == "hidden:flash_backward") return "R033";
   if (op == "_softmax") return "R035";
-  if (op == "_safe_softmax" || op == "hidden:softmax_backward") return "R034";
-  if (op == "where.self") return "R032";
-  if (op == "bitwise_and.Tensor") return "R030";
-  if (op.starts_with("bitsandbytes.quantize")) return "R023";
+  if (op == "_safe_softmax") return "R034";
+  if (op == "where.self" && tensor.module.layer >= 0) return "R032";
   if (op.starts_with("bitsandbytes.dequantize")) return "R022";
   if (op == "_log_softmax" || op == "_log_softmax_backward_data" || op == "nll_loss_backward")
     return "R040";
-  if (op == "_to_copy" && phase == Phase::Loss) return "R040";
-  if (op == "_to_copy" && module.find("norm") != std::string_view::npos) return "R061";
-  if (!is_projection(module) || phase == Phase::Load) return {};
-  if (op == "empty.memory_format") return "R022";
-  if (op == "clone") return "R021";
-  if (op == "_to_copy") return dtype == DType::Float32 ? "R020" : "R060";
-  return {};
+  if (op == "_to_copy") return id_of_copy(tensor);
+  if (!is_projection(tensor.module.name)) return {};
+  if (op == "empty.memory_format" && tensor.rank == 2) return "R022";
+  return op == "clone" ? "R021" : "";
 }
 
 }  // namespace
@@ -146,8 +164,8 @@ std::span<const Rule> rules() {
   return kRules;
 }
 
-const Rule* rule_of(std::string_view op, std::string_view module, Phase phase, DType dtype) {
-  return by_id(id_of(op, module, phase, dtype));
+const Rule* rule_of(const EventTensor& tensor) {
+  return by_id(id_of(tensor));
 }
 
 }  // namespace peakline

@@ -128,6 +128,14 @@ void formula_efficient(SymbolicEngine& engine, Node& node, Incoming&, Gradients&
   }
 }
 
+void formula_pad(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.fresh("constant_pad_nd", node.shape, incoming[0].dtype());
+}
+
+void formula_slice(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.fresh("slice_backward", node.shape, incoming[0].dtype());
+}
+
 void formula_softmax(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const Tensor& result = node.unpacked[0];
   outgoing[0] = engine.fresh("_softmax_backward_data", result.sizes(), node.dtype);
@@ -190,6 +198,38 @@ Tensor SymbolicEngine::efficient_attention(const Tensor& query,
     if (!save_output(node, *saved)) return abandon(node);
   }
   return finish(node, std::move(out));
+}
+
+Tensor SymbolicEngine::pad_last(const Tensor& self, std::int64_t size) {
+  Node* node = start(formula_pad, {&self});
+  if (node != nullptr) node->shape = self.sizes();
+  Shape padded = self.sizes();
+  padded[-1] = size;
+  return finish(node, fresh("constant_pad_nd", padded, self.dtype()));
+}
+
+Tensor SymbolicEngine::slice_last(const Tensor& self, std::int64_t size) {
+  Node* node = start(formula_slice, {&self});
+  if (node != nullptr) node->shape = self.sizes();
+  Shape narrow = self.sizes();
+  narrow[-1] = size;
+  return finish(node, alias(self, narrow, record_of(self).strides));
+}
+
+// pad_last_dim: flash takes head dimensions in multiples of 8; others are padded, and what is kept
+// for backward is the padded copy.
+Tensor SymbolicEngine::padded_flash_attention(const Tensor& query,
+                                              const Tensor& key,
+                                              const Tensor& value) {
+  const std::int64_t given = query.size(3);
+  const std::int64_t size = round_up(given, 8);
+  if (size == given) return flash_attention(query, key, value);
+  const Tensor wide_query = pad_last(query, size);
+  const Tensor wide_key = pad_last(key, size);
+  const Tensor wide_value = pad_last(value, size);
+  if (halted_) return {};
+  const Tensor out = flash_attention(wide_query, wide_key, wide_value);
+  return halted_ ? Tensor{} : slice_last(out, given);
 }
 
 // convert_boolean_attn_mask and pad_bias: a bool mask becomes an additive one of the query's type,
@@ -275,7 +315,7 @@ Tensor SymbolicEngine::do_attention(const Tensor& query_,
   Tensor query = autocast_input(query_);
   switch (choose(device_, query, key, value, mask.defined(), options)) {
     case Backend::Flash:
-      return flash_attention(query, key, value);
+      return padded_flash_attention(query, key, value);
     case Backend::Efficient: {
       Tensor bias;
       if (mask.defined()) bias = additive_mask(mask, query.dtype(), true);

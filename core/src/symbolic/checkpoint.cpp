@@ -32,7 +32,7 @@ void SymbolicEngine::recompute(Frame& frame) {
     AutocastScope autocast_scope(*this, frame.autocast);
     Tensor unused = frame.function(input);
   }
-  halted_ = events_.too_large;
+  halted_ = false;
   enter_module(outer_module);
   set_grad_enabled(outer_grad);
   frame_ = outer_frame;

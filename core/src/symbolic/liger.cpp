@@ -161,30 +161,30 @@ void SymbolicEngine::fused_loss_chunks(const Tensor& hidden,
   // mm(out=) bypasses autocast: used only where the operands already have the type it would choose.
   // Then one buffer of logits serves every chunk.
   const DType compute = autocast_.value_or(hidden.dtype());
-  if (hidden.dtype() == weight.dtype() && hidden.dtype() == compute) {
-    Tensor storage = fresh("empty.memory_format", Shape{chunk, vocabulary}, hidden.dtype());
-    return;
-  }
+  const bool one_dtype = hidden.dtype() == weight.dtype() && hidden.dtype() == compute;
+  Tensor storage;
+  if (one_dtype) storage = fresh("empty.memory_format", Shape{chunk, vocabulary}, hidden.dtype());
+  // Half operands are summed in place since torch 2.8 on compute capability 8.0 and later; others
+  // pass through a whole matrix, made float32.
+  const bool in_place = device_.compute_capability >= 80 && is_half(compute);
   for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
     const std::int64_t rows = std::min(chunk, tokens - begin);
     const Shape part{rows, hidden.size(1)};
     Tensor logits;
-    {
+    if (!one_dtype) {
       // The transposed weight is a view, which autocast casts anew every time.
       Tensor turned = do_transpose(weight, 0, 1);
       Tensor turned_cast = autocast_input(turned);
       Tensor input_cast = hidden.dtype() == compute ? hidden : fresh("_to_copy", part, compute);
       logits = fresh("mm", Shape{rows, vocabulary}, compute);
     }
-    {
+    if (!one_dtype) {
       Tensor weight_cast = autocast_input(weight);
       Tensor product = fresh("mm", part, compute);
     }
     if (weight_gradient) {
       Tensor input_cast = hidden.dtype() == compute ? hidden : fresh("_to_copy", part, compute);
-      // A float32 accumulator takes half operands since torch 2.8 (compute capability 8.0 and
-      // later).
-      if (device_.compute_capability < 80) {
+      if (!in_place) {
         Tensor transient = fresh("mm", weight.sizes(), compute);
         Tensor widened = to(transient, DType::Float32);
       }

@@ -65,26 +65,6 @@ Tensor SymbolicEngine::fresh(const char* op,
                              const Shape& strides,
                              DType dtype) {
   Storage* storage = storages_.make();
-  storage->event_tensor = static_cast<std::int32_t>(events_.tensors.size());
-  if (events_.events.size() >= kMaxEvents) {
-    events_.too_large = true;
-    halted_ = true;
-  }
-  EventTensor& made = events_.tensors.emplace_back();
-  made.bytes = rounded_to_block(size_of(sizes.numel(), dtype));
-  made.op = op;
-  made.module = module_;
-  made.rank = static_cast<std::int8_t>(sizes.rank());
-  for (int i = 0; i < sizes.rank(); ++i) {
-    made.dims[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(sizes[i]);
-  }
-  made.dtype = dtype;
-  made.phase = phase_;
-  made.grad_mode = grad_enabled_;
-  made.kernel_temporary = in_kernel_;
-  made.born = static_cast<std::int32_t>(events_.events.size());
-  events_.events.push_back(storage->event_tensor);
-
   SymbolicTensor* tensor = tensors_.make();
   tensor->engine = this;
   tensor->references = 1;
@@ -92,7 +72,36 @@ Tensor SymbolicEngine::fresh(const char* op,
   tensor->sizes = sizes;
   tensor->strides = strides;
   tensor->storage = storage;
+  storage->event_tensor = static_cast<std::int32_t>(events_.tensors.size());
+  record_birth(op, sizes, dtype, *storage);
   return Tensor::adopt(tensor);
+}
+
+void SymbolicEngine::record_birth(const char* op,
+                                  const Shape& sizes,
+                                  DType dtype,
+                                  Storage& storage) {
+  // Past the budget the run goes on unrecorded: its result is dropped, its structure stays sound.
+  if (events_.events.size() >= kMaxEvents) {
+    events_.too_large = true;
+    recording_ = false;
+    storage.event_tensor = 0;
+    return;
+  }
+  EventTensor& made = events_.tensors.emplace_back();
+  made.bytes = rounded_to_block(size_of(sizes.numel(), dtype));
+  made.op = op;
+  made.module = module_;
+  made.rank = static_cast<std::int8_t>(sizes.rank());
+  for (int i = 0; i < sizes.rank(); ++i) {
+    made.dims[static_cast<std::size_t>(i)] = sizes[i];
+  }
+  made.dtype = dtype;
+  made.phase = phase_;
+  made.grad_mode = grad_enabled_;
+  made.kernel_temporary = in_kernel_;
+  made.born = static_cast<std::int32_t>(events_.events.size());
+  events_.events.push_back(storage.event_tensor);
 }
 
 Tensor SymbolicEngine::fresh(const char* op, const Shape& sizes, DType dtype) {

@@ -51,6 +51,7 @@ class SymbolicEngine final : public Engine {
   // A new storage and a tensor over it: one `alloc` event.
   Tensor fresh(const char* op, const Shape& sizes, const Shape& strides, DType dtype);
   Tensor fresh(const char* op, const Shape& sizes, DType dtype);
+  void record_birth(const char* op, const Shape& sizes, DType dtype, Storage& storage);
   // Another handle on the same storage that keeps `self` (or what it views) alive.
   Tensor alias(const Tensor& self, const Shape& sizes, const Shape& strides);
   // The same without a base: _unsafe_view.
@@ -88,7 +89,6 @@ class SymbolicEngine final : public Engine {
 
   void release(Node* node);
   void destroy_storage(Storage* storage);
-  [[nodiscard]] bool halted() const { return halted_; }
   [[nodiscard]] const DeviceModel& device() const { return device_; }
   [[nodiscard]] bool grad_enabled() const { return grad_enabled_; }
 
@@ -153,6 +153,9 @@ class SymbolicEngine final : public Engine {
   Tensor mm_with_grad(const Tensor& self, const Tensor& other);
   Tensor addmm_with_grad(const Tensor& bias, const Tensor& self, const Tensor& other);
   Tensor softmax(const char* op, const Tensor& self, DType dtype);
+  Tensor pad_last(const Tensor& self, std::int64_t size);
+  Tensor slice_last(const Tensor& self, std::int64_t size);
+  Tensor padded_flash_attention(const Tensor& query, const Tensor& key, const Tensor& value);
   Tensor flash_attention(const Tensor& query, const Tensor& key, const Tensor& value);
   Tensor efficient_attention(const Tensor& query,
                              const Tensor& key,

@@ -83,7 +83,8 @@ class Loader {
     o.scaled_embeddings = shape_.scaled_embeddings;
     o.scaled_residuals = shape_.scaled_residuals;
     o.scaled_logits = shape_.scaled_logits;
-    o.use_liger_kernel = setup_.use_liger_kernel;
+    // Trainer leaves a model type that Liger does not know as it is.
+    o.use_liger_kernel = setup_.use_liger_kernel && shape_.liger_kernels;
     o.eager_attention = setup_.attn_implementation == Attention::Eager;
     o.efficient_attention = setup_.attn_implementation == Attention::SdpaEfficient;
     o.padded_batches = setup_.attention_mask == AttentionMask::Padded;

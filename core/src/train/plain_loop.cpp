@@ -1,5 +1,6 @@
 #include "train/plain_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "train/clip.h"
@@ -27,11 +28,12 @@ CausalLmOutput PlainLoop::call_model() const {
   return forward(e_, loaded_.model, batch_, {});
 }
 
-void PlainLoop::step() {
+void PlainLoop::step(std::int64_t micro_batches) {
   e_.set_phase(Phase::Data);
   for (const Parameter& parameter : loaded_.trainable) e_.clear_grad(parameter.tensor);
   CausalLmOutput out;
-  for (std::int64_t i = 0; i < setup_.gradient_accumulation_steps; ++i) {
+  const std::int64_t run = std::min(setup_.gradient_accumulation_steps, micro_batches);
+  for (std::int64_t i = 0; i < run; ++i) {
     e_.set_phase(Phase::Forward);
     CausalLmOutput next = call_model();
     out = std::move(next);

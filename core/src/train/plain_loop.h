@@ -13,7 +13,8 @@ class PlainLoop {
  public:
   PlainLoop(Engine& e, const DenseDecoder& shape, const TrainSetup& setup);
   // zero_grad(); out = model(input_ids, labels=labels); out.loss.backward(); optimizer.step()
-  void step();
+  // At most `micro_batches` forward and backward passes run, since later ones repeat.
+  void step(std::int64_t micro_batches);
 
  private:
   [[nodiscard]] CausalLmOutput call_model() const;

@@ -1,6 +1,9 @@
 #include "train/step.h"
 
+#include <algorithm>
+
 #include "train/plain_loop.h"
+#include "train/step_size.h"
 #include "train/trainer_loop.h"
 
 namespace peakline {
@@ -27,12 +30,19 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   return {};
 }
 
+std::int64_t micro_batches_run(const TrainSetup& setup, History history) {
+  return history == History::BothSteps
+             ? setup.gradient_accumulation_steps
+             : std::min(setup.gradient_accumulation_steps, kDistinctMicroBatches);
+}
+
 void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup, History history) {
+  const std::int64_t micro_batches = micro_batches_run(setup, history);
   if (setup.trainer == Trainer::None) {
     // Its gradients outlive a step, which an implied first step does not model.
     PlainLoop loop(e, shape, setup);
-    loop.step();
-    loop.step();
+    loop.step(micro_batches);
+    loop.step(micro_batches);
     e.finish_recording();
     return;
   }
@@ -40,9 +50,9 @@ void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup,
   if (history == History::SteadyStep) {
     loop.assume_first_step();
   } else {
-    loop.step();
+    loop.step(micro_batches);
   }
-  loop.step();
+  loop.step(micro_batches);
   e.finish_recording();
 }
 

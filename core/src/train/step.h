@@ -18,6 +18,9 @@ enum class History : std::uint8_t {
 // What of this setup has no rules yet, as a sentence; empty where the step is modelled.
 [[nodiscard]] std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup);
 
+// Forward and backward passes in one optimizer step of such a run.
+[[nodiscard]] std::int64_t micro_batches_run(const TrainSetup& setup, History history);
+
 void run_training(Engine& e, const DenseDecoder& shape, const TrainSetup& setup, History history);
 
 }  // namespace peakline

@@ -1,7 +1,9 @@
 // The loop of transformers' Trainer.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/causal_lm.h"
@@ -65,14 +67,16 @@ class TrainerLoop {
     }
   }
 
-  // transformers 5.24, trainer.py, the inner loop of _run_epoch.
-  void step() {
+  // transformers 5.24, trainer.py, the inner loop of _run_epoch. Every batch of the step exists
+  // from its start; at most `micro_batches` of them run, since later ones repeat.
+  void step(std::int64_t micro_batches) {
     e_.set_phase(Phase::Data);
     std::vector<Batch> batches;
     for (std::int64_t i = 0; i < setup_.gradient_accumulation_steps; ++i)
       batches.push_back(source_.next());
     const Tensor num_items = count_items(batches);
-    for (const Batch& batch : batches) {
+    const auto run = std::min(batches.size(), static_cast<std::size_t>(micro_batches));
+    for (const Batch& batch : std::span(batches).last(run)) {
       e_.set_phase(Phase::Forward);
       Tensor loss = training_step(batch, num_items);
       e_.set_phase(Phase::AfterBackward);
