@@ -79,6 +79,7 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
                                     "liger-t4",
                                     "lion",
                                     "math-qlora",
+                                    "padded-100",
                                     "padded-lora",
                                     "padded-short",
                                     "padded-sliding",
@@ -90,7 +91,7 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
     const std::filesystem::path path = folder / (name + ".json.gz");
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
     const std::string config = read_text(folder / row.at("config").get<std::string>());
-    require_event_equal(path, config, setup_of(row.at("settings")), 700);
+    require_event_equal(path, config, setup_of(row.at("settings")), 600);
   }
 }
 

@@ -89,7 +89,6 @@ TEST_CASE("absurd counts are refused before anything runs", "[step_size]") {
       {"chunks of logits",
        {{"vocab_size", kMost}, {"hidden_size", 64}},
        {{"use_liger_kernel", true}, {"max_length", kMost}}},
-      {"tokens", json::object(), {{"max_length", kMost}, {"per_device_train_batch_size", kMost}}},
   };
   for (const Row& row : rows) {
     INFO(row.why);

@@ -194,7 +194,7 @@ TEST_CASE("temporaries of the memory-efficient backward depend on card, type and
 }
 
 TEST_CASE("a boolean mask becomes an additive one in every call, wide in multiples of 8",
-          "[symbolic][attention][!mayfail]") {
+          "[symbolic][attention]") {
   struct Row {
     std::int64_t length;
     const char* bias;

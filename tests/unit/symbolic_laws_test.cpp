@@ -312,7 +312,7 @@ TEST_CASE("events are the same under every compiler", "[symbolic][laws]") {
     std::uint64_t seed;
     std::uint64_t hash;
   };
-  for (const Row& row : {Row{3, 0xd780428552e32d6f},
+  for (const Row& row : {Row{3, 0x8542961494ee2633},
                          Row{29, 0x9e306e20e83ea4b8},
                          Row{77, 0x561fa46afc509753},
                          Row{1234, 0xfef6239929a48852}}) {

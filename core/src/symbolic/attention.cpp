@@ -233,14 +233,14 @@ Tensor SymbolicEngine::padded_flash_attention(const Tensor& query,
 }
 
 // convert_boolean_attn_mask and pad_bias: a bool mask becomes an additive one of the query's type,
-// anew in every layer; the kernel wants its last dimension in multiples of 16.
+// anew in every layer; the kernel wants its last dimension in multiples of 8.
 Tensor SymbolicEngine::additive_mask(const Tensor& mask, DType dtype, bool pad) {
   Tensor bias = mask;
   if (mask.dtype() == DType::Bool) bias = fresh("where.self", mask.sizes(), dtype);
   const std::int64_t columns = mask.size(-1);
-  if (!pad || columns % 16 == 0) return bias;
+  if (!pad || columns % 8 == 0) return bias;
   Shape padded = mask.sizes();
-  padded[-1] = round_up(columns, 16);
+  padded[-1] = round_up(columns, 8);
   Tensor wide = fresh("constant_pad_nd", padded, dtype);
   return alias(wide, mask.sizes(), record_of(wide).strides);
 }
