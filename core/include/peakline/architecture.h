@@ -36,7 +36,7 @@ struct DenseDecoder {
   bool scaled_residuals = false;
   bool scaled_logits = false;
   bool liger_kernels = false;  // liger-kernel 0.8.5 patches this model type
-  bool qk_norm = false;  // an rms norm over D on q and on k, before the rotation
+  bool qk_norm = false;        // an rms norm over D on q and on k, before the rotation
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
   std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides
   bool sliding_layers_first = false;  // true: the window applies to the first layers instead
