@@ -1,0 +1,101 @@
+// How long one full report takes: config text and setup text in, JSON out.
+//   speed [--runs N] [--target MS]
+// Exit 1 when the slowest median is above the target. The questions are in tests/bench/data.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peakline/estimate.h"
+#include "support/truth_row.h"
+
+namespace peakline::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kWarmUp = 5;
+constexpr int kDefaultRuns = 100;
+
+struct Options {
+  int runs = kDefaultRuns;
+  double target_ms = 0.0;  // 0: only measure
+};
+
+struct Times {
+  double min = 0.0;
+  double median = 0.0;
+  double p95 = 0.0;
+};
+
+Times times_of(std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  const auto at = [&](double q) {
+    const double rank = std::ceil(q * static_cast<double>(ms.size()));
+    return ms[std::max<std::size_t>(static_cast<std::size_t>(rank), 1) - 1];
+  };
+  return {ms.front(), at(0.5), at(0.95)};
+}
+
+// The size of the report in bytes, 0 where there is no peak to report.
+std::size_t answer(const std::string& config, const std::string& setup) {
+  const Result<Report> report = estimate(config, setup);
+  if (!report || !report->has_memory) return 0;
+  return to_json(*report).size();
+}
+
+int measure(const Options& options) {
+  const std::string config = read_text("tests/bench/data/decoder_32_layers.json");
+  const json questions = json::parse(read_text("tests/bench/data/questions.json"));
+  double slowest = 0.0;
+  for (const json& question : questions) {
+    const std::string name = question.at("name");
+    const std::string setup = question.at("setup").dump();
+    std::size_t size = 0;
+    std::vector<double> ms;
+    for (int run = -kWarmUp; run < options.runs; ++run) {
+      const auto begin = std::chrono::steady_clock::now();
+      size = answer(config, setup);
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      if (run >= 0) ms.push_back(took.count());
+    }
+    if (size == 0) {
+      std::printf("%s: no report\n", name.c_str());
+      return 2;
+    }
+    const Times times = times_of(std::move(ms));
+    slowest = std::max(slowest, times.median);
+    std::printf("%-22s min %6.2f  median %6.2f  p95 %6.2f ms  (%d runs, %zu bytes of JSON)\n",
+                name.c_str(),
+                times.min,
+                times.median,
+                times.p95,
+                options.runs,
+                size);
+  }
+  std::printf("slowest median %.2f ms\n", slowest);
+  return options.target_ms > 0.0 && slowest > options.target_ms ? 1 : 0;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    if (name == "--runs") options.runs = std::max(1, std::atoi(argv[i + 1]));
+    if (name == "--target") options.target_ms = std::atof(argv[i + 1]);
+  }
+  return measure(options);
+}
+
+}  // namespace
+}  // namespace peakline::test
+
+int main(int argc, char** argv) {
+  return peakline::test::run(argc, argv);
+}
