@@ -10,8 +10,10 @@ constexpr std::size_t kMaxTextBytes = 256;
 constexpr std::size_t kMaxListBytes = 4096;
 
 std::string bound_text(double bound) {
-  const std::int64_t whole = static_cast<std::int64_t>(bound);
-  if (bound < 1e18 && static_cast<double>(whole) == bound) return std::to_string(whole);
+  if (bound > -1e18 && bound < 1e18) {
+    const auto whole = static_cast<std::int64_t>(bound);
+    if (static_cast<double>(whole) == bound) return std::to_string(whole);
+  }
   return json::dump({bound, 0, 0});
 }
 
