@@ -40,9 +40,14 @@ TEST_CASE("the largest quantities are shown without overflow", "[report]") {
   CHECK(format_bytes(Bytes(std::numeric_limits<std::int64_t>::min())) == "-8589934592.0 GiB");
 }
 
-TEST_CASE("bytes that round up to the next unit are shown in it", "[report][!mayfail]") {
-  CHECK(format_bytes(Bytes((1LL << 20) - 1)) == "1.0 MiB");
-  CHECK(format_bytes(Bytes((1LL << 30) - 1)) == "1.0 GiB");
+TEST_CASE("bytes that round up to the next unit are shown in it", "[report]") {
+  constexpr std::int64_t kMebi = std::int64_t{1} << 20;
+  CHECK(format_bytes(Bytes(kMebi - 1)) == "1.0 MiB");
+  CHECK(format_bytes(Bytes(kMebi * 1024 - 1)) == "1.0 GiB");
+  // A twentieth of a KiB below a MiB still rounds up, one byte less does not.
+  CHECK(format_bytes(Bytes(kMebi - 51)) == "1.0 MiB");
+  CHECK(format_bytes(Bytes(kMebi - 52)) == "1023.9 KiB");
+  CHECK(format_bytes(Bytes(1 - kMebi)) == "-1.0 MiB");
 }
 
 }  // namespace

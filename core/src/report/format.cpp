@@ -7,24 +7,29 @@ namespace peakline {
 
 namespace {
 
-// `bytes` in units of `unit`, one decimal, rounded half up, without floating point.
-std::string in_units(std::int64_t bytes, std::int64_t unit, const char* name) {
-  const std::int64_t whole = bytes / unit;
-  const std::int64_t tenths = (bytes % unit * 10 + unit / 2) / unit;
-  const std::int64_t carried = whole + tenths / 10;
-  return std::to_string(carried) + "." + std::to_string(tenths % 10) + " " + name;
+// In tenths of `unit`, rounded half up, without floating point.
+std::int64_t tenths_of(std::int64_t bytes, std::int64_t unit) {
+  return bytes / unit * 10 + (bytes % unit * 10 + unit / 2) / unit;
 }
 
 }  // namespace
 
 std::string format_bytes(Bytes bytes) {
-  constexpr std::int64_t kKibi = std::int64_t{1} << 10;
+  constexpr std::int64_t kStep = 1024;
   const std::int64_t count = bytes.count();
   if (count < 0) return "-" + format_bytes(Bytes(0) - bytes);
-  if (count < kKibi) return std::to_string(count) + " B";
-  if (count < kKibi * kKibi) return in_units(count, kKibi, "KiB");
-  if (count < kKibi * kKibi * kKibi) return in_units(count, kKibi * kKibi, "MiB");
-  return in_units(count, kKibi * kKibi * kKibi, "GiB");
+  if (count < kStep) return std::to_string(count) + " B";
+  std::int64_t unit = kStep;
+  std::int64_t tenths = tenths_of(count, unit);
+  const char* name = "KiB";
+  // The unit is chosen by the rounded number, so that none reads "1024.0 KiB".
+  for (const char* larger : {"MiB", "GiB"}) {
+    if (tenths < kStep * 10) break;
+    unit *= kStep;
+    tenths = tenths_of(count, unit);
+    name = larger;
+  }
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + name;
 }
 
 }  // namespace peakline

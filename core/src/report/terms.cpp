@@ -61,17 +61,19 @@ Term history_term(Bytes reserved) {
 }
 
 Term usable_term(const GpuSetup& gpu) {
-  const Bytes others = gpu.used_by_others;
+  const auto left_of = [&gpu](Bytes total) {
+    return std::max(total - gpu.used_by_others, Bytes(0));
+  };
   if (gpu.total_is_reported) {
     return {"usable memory",
-            gpu.total - others,
-            gpu.total - others,
+            left_of(gpu.total),
+            left_of(gpu.total),
             "what the driver reports for this card",
             "measured"};
   }
   return {"usable memory",
-          scaled(gpu.total, 90, 100) - others,
-          gpu.total - others,
+          left_of(scaled(gpu.total, 90, 100)),
+          left_of(gpu.total),
           "no source states what the driver reports: 90 to 100 % of the marketed size (T4 0.91, "
           "RTX 4090 0.9995)",
           "assumed"};

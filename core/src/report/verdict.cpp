@@ -40,9 +40,9 @@ struct Terms {
   [[nodiscard]] Bytes least_capacity() const {
     return usable.low - context.high - workspace.high - history.high;
   }
-  [[nodiscard]] Bytes most_capacity() const {
-    return usable.high - context.low - workspace.low - history.low;
-  }
+  [[nodiscard]] Bytes most_capacity() const { return most_for_tensors() - history.low; }
+  // What live tensors may take in all: no history makes them smaller.
+  [[nodiscard]] Bytes most_for_tensors() const { return usable.high - context.low - workspace.low; }
 };
 
 bool passes(const Report& report, const Events& events, Bytes capacity) {
@@ -55,8 +55,16 @@ bool passes(const Report& report, const Events& events, Bytes capacity) {
 }
 
 Answer answer_of(const Report& report, const Events& events, const Terms& terms) {
+  if (report.memory.tensor_peak > terms.most_for_tensors()) return Answer::DoesNotFit;
   if (passes(report, events, terms.least_capacity())) return Answer::Fits;
   return passes(report, events, terms.most_capacity()) ? Answer::TooClose : Answer::DoesNotFit;
+}
+
+// Why a card can use less than it has; nothing where nobody else is on it.
+std::string others_text(const GpuSetup& gpu) {
+  if (gpu.used_by_others <= Bytes(0)) return "";
+  return "; other programs hold " + format_bytes(gpu.used_by_others) + " of its " +
+         format_bytes(gpu.total);
 }
 
 std::string sentence_of(const Report& report, const Term& usable) {
@@ -66,6 +74,7 @@ std::string sentence_of(const Report& report, const Term& usable) {
   const std::string card = report.setup.gpu.name.empty() || report.setup.gpu.name == "custom"
                                ? "this card"
                                : report.setup.gpu.name;
+  const std::string others = others_text(report.setup.gpu);
   switch (report.verdict.answer) {
     case Answer::Fits:
       if (interval.high > usable.low) {
@@ -74,9 +83,15 @@ std::string sentence_of(const Report& report, const Term& usable) {
       }
       return "Fits: needs " + needs + " of the " + has + " that " + card + " can use.";
     case Answer::TooClose:
-      return "Too close to call: needs " + needs + ", and " + card + " can use " + has + ".";
+      if (interval.low > usable.high) {
+        return "Too close to call: it would take " + needs + " if it could; within the " + has +
+               " of " + card + " PyTorch gives cached memory back and may go on" + others + ".";
+      }
+      return "Too close to call: needs " + needs + ", and " + card + " can use " + has + others +
+             ".";
     case Answer::DoesNotFit:
-      return "Does not fit: needs " + needs + ", but " + card + " can use only " + has + ".";
+      return "Does not fit: needs " + needs + ", but " + card + " can use only " + has + others +
+             ".";
     case Answer::NotModelled:
       break;
   }
@@ -114,8 +129,7 @@ void judge(Report& report, const Events& events) {
       memory.reserved_peak + terms.history.high + terms.context.high + terms.workspace.high;
   memory.interval.why =
       "replayed segments plus CUDA context, cuBLAS workspaces and the allocator's history, each at "
-      "its low and "
-      "high end";
+      "its low and high end";
   memory.process_peak = scaled(memory.interval.low + memory.interval.high, 1, 2);
   Verdict& verdict = report.verdict;
   verdict.usable = terms.usable.low;
