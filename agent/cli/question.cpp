@@ -21,7 +21,7 @@ void append(Errors& errors, const Errors& more) {
 }
 
 std::string unknown_card_hint(const std::string& name) {
-  std::vector<std::string_view> meant = gpus_called(card_of(name).name);
+  std::vector<std::string_view> meant = gpus_called(split_gpu_text(name).name);
   if (const std::string_view near = nearest_gpu(name); meant.empty() && !near.empty())
     meant = {near};
   std::string hint;

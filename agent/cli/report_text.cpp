@@ -91,18 +91,6 @@ class Writer {
              std::string(name_of(report_.verdict.risk)));
   }
 
-  static std::string_view name_of(Risk risk) {
-    switch (risk) {
-      case Risk::Low:
-        return "low";
-      case Risk::Medium:
-        return "medium";
-      case Risk::High:
-        return "high";
-    }
-    return "?";
-  }
-
   void at_peak() {
     const Memory& memory = report_.memory;
     heading("At the peak: " + format_bytes(memory.tensor_peak) + " of tensors, in phase " +

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "cli/arguments.h"
-#include "peakline/gpu_catalogue.h"
+#include "peakline/nearest.h"
 
 namespace peakline::cli {
 namespace {
@@ -29,13 +29,7 @@ std::optional<double> number_of(const std::string& text) {
 }
 
 bool is_choice(std::string_view choices, std::string_view word) {
-  while (!choices.empty()) {
-    const std::size_t bar = choices.find(" | ");
-    if (choices.substr(0, bar) == word) return true;
-    if (bar == std::string_view::npos) break;
-    choices.remove_prefix(bar + 3);
-  }
-  return false;
+  return any_choice(choices, [word](std::string_view choice) { return choice == word; });
 }
 
 // The table of keys does not say which may be null, so the core is asked to read one.
@@ -160,19 +154,6 @@ void set_member(json::Value& root, std::string_view path, json::Value value) {
   } else {
     set_member(*member, path.substr(dot + 1), std::move(value));
   }
-}
-
-CardWord card_of(std::string_view text) {
-  const CardWord one{std::string(text), 1};
-  if (!gpus_called(text).empty()) return one;
-  const std::size_t digits = text.find_last_not_of("0123456789") + 1;
-  const std::optional<std::int64_t> count = integer_of(text.substr(digits));
-  std::string_view name = without_trailing_spaces(text.substr(0, digits));
-  if (!count || (!name.ends_with('x') && !name.ends_with('X'))) return one;
-  name = without_trailing_spaces(name.substr(0, name.size() - 1));
-  // Only where the rest is a card: "RTX 4091" is a misspelt name, not 4091 cards called RT.
-  if (gpus_called(name).empty()) return one;
-  return {std::string(name), *count};
 }
 
 std::optional<Bytes> memory_of(std::string_view text) {

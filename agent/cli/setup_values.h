@@ -20,13 +20,6 @@ namespace peakline::cli {
 // Sets "lora.r" in a tree of objects, making "lora" where it is absent.
 void set_member(json::Value& root, std::string_view path, json::Value value);
 
-// "RTX 4090x2" is two cards; a name that is itself in the catalogue is one.
-struct CardWord {
-  std::string name;
-  std::int64_t count = 1;
-};
-[[nodiscard]] CardWord card_of(std::string_view text);
-
 // "24", "23.5GiB", "24564MiB" in bytes; nothing for other words.
 [[nodiscard]] std::optional<Bytes> memory_of(std::string_view text);
 

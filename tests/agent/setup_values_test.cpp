@@ -71,21 +71,6 @@ TEST_CASE("members are set inside groups and replace what is no group", "[setup]
   CHECK(json::dump(root) == "{\"lora\":{\"r\":16,\"bias\":\"all\"}}");
 }
 
-TEST_CASE("cards are counted only behind a card's name", "[setup]") {
-  CHECK(card_of("RTX 4090 24GB").count == 1);
-  CHECK(card_of("RTX 4090x2").count == 2);
-  CHECK(card_of("RTX 4090x2").name == "RTX 4090");
-  CHECK(card_of("rtx 4090 x4").count == 4);
-  CHECK(card_of("rtx 4090 x 4").count == 4);
-  // Two cards are called so; how many is clear all the same.
-  CHECK(card_of("A100x8").name == "A100");
-  CHECK(card_of("A100x8").count == 8);
-  // The x of RTX is no multiplication sign.
-  CHECK(card_of("RTX 1234").name == "RTX 1234");
-  CHECK(card_of("RTX 1234").count == 1);
-  CHECK(card_of("").count == 1);
-}
-
 TEST_CASE("memory is read in binary units and never guessed", "[setup]") {
   CHECK(memory_of("24") == peakline::gibibytes(24));
   CHECK(memory_of("23.5GiB") == peakline::mebibytes(24064));

@@ -3,7 +3,7 @@ import re
 
 import source_text
 
-HEADERS = """quantity result dtype json model_config train_setup gpu_catalogue architecture engine
+HEADERS = """quantity result nearest dtype json model_config train_setup gpu_catalogue architecture engine
     symbolic rules allocator report planner corrections estimate""".split()
 
 # Folder of core/src -> (the rightmost public header it may see, the folders whose private headers

@@ -57,6 +57,40 @@ TEST_CASE("a name of several cards or of another card is not guessed", "[gpu]") 
   CHECK(find_gpu("nvidia") == nullptr);
 }
 
+TEST_CASE("cards are counted only behind a card's name", "[gpu]") {
+  struct Row {
+    const char* text;
+    const char* name;
+    std::int64_t count;
+  };
+  for (const Row& row : {Row{"RTX 4090 24GB", "RTX 4090 24GB", 1},
+                         Row{"RTX 4090x2", "RTX 4090", 2},
+                         Row{"rtx 4090 x4", "rtx 4090", 4},
+                         Row{"rtx 4090 x 4", "rtx 4090", 4},
+                         Row{"T4X1", "T4", 1},
+                         Row{"T4x0", "T4", 0},
+                         // Two cards are called so; how many is clear all the same.
+                         Row{"A100x8", "A100", 8},
+                         // The x of RTX is no multiplication sign.
+                         Row{"RTX 1234", "RTX 1234", 1},
+                         Row{"RTX1234", "RTX1234", 1},
+                         Row{"Voodoo x2", "Voodoo x2", 1},
+                         Row{"T4x12345678901234567890", "T4x12345678901234567890", 1},
+                         Row{"x2", "x2", 1},
+                         Row{"2", "2", 1},
+                         Row{"", "", 1}}) {
+    INFO(row.text);
+    CHECK(split_gpu_text(row.text).name == row.name);
+    CHECK(split_gpu_text(row.text).count == row.count);
+  }
+}
+
+TEST_CASE("a compute capability reads as CUDA writes it", "[gpu]") {
+  CHECK(capability_text(75) == "7.5");
+  CHECK(capability_text(90) == "9.0");
+  CHECK(capability_text(121) == "12.1");
+}
+
 TEST_CASE("the nearest card is offered", "[gpu]") {
   CHECK(nearest_gpu("RTX 3600") == "RTX 3060 12GB");
   CHECK(nearest_gpu("H10O") == "H100 80GB");

@@ -1,4 +1,4 @@
-#include "parse/nearest.h"
+#include "peakline/nearest.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>

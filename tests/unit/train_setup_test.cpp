@@ -235,6 +235,10 @@ TEST_CASE("a card is a name, a name with a count, or an object", "[setup]") {
     CHECK(setup.gpu.count == 2);
     CHECK(mentions(setup.not_modelled, "gpu.count"));
     CHECK(parsed(R"({"gpu": "4090 x 1"})").gpu.name == "RTX 4090 24GB");
+    // A misspelt name is repeated whole: 4091 cards were not meant.
+    const Result<TrainSetup> misspelt = parse_train_setup(R"({"gpu": "RTX4091"})");
+    REQUIRE(!misspelt);
+    CHECK(misspelt.error().front().message.find("\"RTX4091\"") != std::string::npos);
   }
   SECTION("a card whose total no source states has its marketed size") {
     const TrainSetup setup = parsed(R"({"gpu": "RTX 5090"})");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,17 @@ struct GpuCard {
 [[nodiscard]] const GpuCard* find_gpu(std::string_view name);
 // Every catalogue name that `name` may mean: "A100" is two cards.
 [[nodiscard]] std::vector<std::string_view> gpus_called(std::string_view name);
+
+struct GpuText {
+  std::string_view name;
+  std::int64_t count = 1;
+};
+// "RTX 3060 12GBx2" and "T4 x 2" are two cards; a text whose beginning is no card is all name.
+[[nodiscard]] GpuText split_gpu_text(std::string_view text);
+
+// "8.6" for 86.
+[[nodiscard]] std::string capability_text(int compute_capability);
+
 // The catalogue name closest to what was typed, for "did you mean".
 [[nodiscard]] std::string_view nearest_gpu(std::string_view name);
 

@@ -27,16 +27,12 @@ std::string fail(ErrorCode code, std::string where, std::string message, std::st
   return errors_json({Error{code, std::move(where), std::move(message), std::move(hint)}});
 }
 
-std::string capability(int compute_capability) {
-  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
-}
-
 std::string gpus() {
   Array rows;
   for (const GpuCard& card : gpu_catalogue()) {
     Object row;
     row.emplace_back("name", text(card.name));
-    row.emplace_back("compute_capability", text(capability(card.compute_capability)));
+    row.emplace_back("compute_capability", text(capability_text(card.compute_capability)));
     row.emplace_back("sm_count", Value{card.sm_count});
     row.emplace_back("marketed_bytes", Value{card.marketed.count()});
     row.emplace_back("total_bytes", Value{});

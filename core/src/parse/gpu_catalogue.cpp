@@ -1,10 +1,11 @@
 #include "peakline/gpu_catalogue.h"
 
+#include <charconv>
 #include <string>
 #include <vector>
 
-#include "parse/nearest.h"
 #include "peakline/data/gpus.h"
+#include "peakline/nearest.h"
 
 namespace peakline {
 namespace {
@@ -84,6 +85,30 @@ const GpuCard* find_gpu(std::string_view name) {
     ++matches;
   }
   return matches == 1 ? match : nullptr;
+}
+
+GpuText split_gpu_text(std::string_view text) {
+  constexpr std::size_t kMaxCountDigits = 6;
+  const auto without_trailing_spaces = [](std::string_view words) {
+    return words.substr(0, words.find_last_not_of(' ') + 1);
+  };
+  if (!gpus_called(text).empty()) return {text, 1};
+  const std::string_view digits = text.substr(text.find_last_not_of("0123456789") + 1);
+  if (digits.empty() || digits.size() > kMaxCountDigits) return {text, 1};
+  std::string_view name = text.substr(0, text.size() - digits.size());
+  name = without_trailing_spaces(name);
+  if (!name.ends_with('x') && !name.ends_with('X')) return {text, 1};
+  name.remove_suffix(1);
+  name = without_trailing_spaces(name);
+  // "RTX4091" is a misspelt name, not 4091 cards called RT.
+  if (gpus_called(name).empty()) return {text, 1};
+  std::int64_t count = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  return {name, count};
+}
+
+std::string capability_text(int compute_capability) {
+  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
 }
 
 std::string_view nearest_gpu(std::string_view name) {

@@ -1,4 +1,4 @@
-#include "parse/nearest.h"
+#include "peakline/nearest.h"
 
 #include <algorithm>
 #include <vector>

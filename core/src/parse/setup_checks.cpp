@@ -8,16 +8,10 @@ namespace peakline {
 namespace {
 
 constexpr std::int64_t kMaxTokensPerStep = std::int64_t{1} << 31;
-constexpr int kFirstBfloat16Capability = 80;  // Ampere; PyTorch only emulates bf16 below
 constexpr std::string_view kOldCard = "below compute capability 8.0";
 
 bool begins_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
-}
-
-int capability_of(const SetupValues& values) {
-  return parse_compute_capability(values.text("gpu.compute_capability"))
-      .value_or(kFirstBfloat16Capability);
 }
 
 void contradiction(Errors& errors, std::string_view name, std::string message, std::string hint) {

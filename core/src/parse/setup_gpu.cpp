@@ -9,7 +9,6 @@ namespace {
 
 constexpr int kOldestCapability = 35;
 constexpr int kNewestCapability = 200;
-constexpr std::size_t kMaxCountDigits = 6;
 constexpr std::string_view kCustom = "custom";
 
 json::Value integer_value(std::int64_t number) {
@@ -17,10 +16,6 @@ json::Value integer_value(std::int64_t number) {
 }
 json::Value text_value(std::string text) {
   return {std::move(text), 0, 0};
-}
-
-std::string capability_text(int capability) {
-  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
 void default_to(SetupValues& values, std::string_view name, json::Value value, Origin origin) {
@@ -108,24 +103,10 @@ std::optional<int> parse_compute_capability(std::string_view text) {
 }
 
 json::Value gpu_text_to_object(const json::Value& text) {
+  const GpuText gpu = split_gpu_text(*text.as_string());
   json::Object object;
-  std::string name = *text.as_string();
-  // "NAMExN", "NAME x N": digits at the end behind an x, unless the whole is a card's own name.
-  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-  const std::size_t sign = digits > 0 ? name.find_last_not_of(' ', digits - 1) : std::string::npos;
-  const bool counted = digits < name.size() && name.size() - digits <= kMaxCountDigits &&
-                       sign != std::string::npos && sign > 0 &&
-                       (name[sign] == 'x' || name[sign] == 'X') &&
-                       (sign + 1 == digits || name[sign - 1] == ' ');  // not "RTX 3600"
-  if (counted && !find_gpu(name)) {
-    std::int64_t count = 0;
-    std::from_chars(name.data() + digits, name.data() + name.size(), count);
-    name.resize(name.find_last_not_of(' ', sign - 1) + 1);
-    object.emplace_back("name", json::Value{name, text.line, text.column});
-    object.emplace_back("count", json::Value{count, text.line, text.column});
-  } else {
-    object.emplace_back("name", json::Value{name, text.line, text.column});
-  }
+  object.emplace_back("name", json::Value{std::string(gpu.name), text.line, text.column});
+  if (gpu.count != 1) object.emplace_back("count", json::Value{gpu.count, text.line, text.column});
   return {std::move(object), text.line, text.column};
 }
 

@@ -1,7 +1,7 @@
 #include <vector>
 
-#include "parse/nearest.h"
 #include "parse/setup_fields.h"
+#include "peakline/nearest.h"
 
 namespace peakline {
 namespace {

@@ -1,7 +1,7 @@
 // Checks what was given: every key known, every value of its type and in range, all mistakes at
 // once.
-#include "parse/nearest.h"
 #include "parse/setup_values.h"
+#include "peakline/nearest.h"
 
 namespace peakline {
 namespace {

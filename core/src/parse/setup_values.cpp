@@ -100,4 +100,9 @@ std::vector<ResolvedValue> SetupValues::origins() const {
   return result;
 }
 
+int capability_of(const SetupValues& values) {
+  return parse_compute_capability(values.text("gpu.compute_capability"))
+      .value_or(kFirstBfloat16Capability);
+}
+
 }  // namespace peakline

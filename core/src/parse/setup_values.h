@@ -63,6 +63,11 @@ void resolve_gpu(SetupValues& values, Errors& errors, std::vector<std::string>& 
 // 86 for "8.6", nothing where the text is not of that form.
 [[nodiscard]] std::optional<int> parse_compute_capability(std::string_view text);
 
+// Ampere: PyTorch only emulates bfloat16 below. It is also what a card of unknown capability is
+// taken for.
+inline constexpr int kFirstBfloat16Capability = 80;
+[[nodiscard]] int capability_of(const SetupValues& values);
+
 // Values that fit the table but not each other.
 void check_consistency(const SetupValues& values, Errors& errors);
 

@@ -8,8 +8,6 @@
 namespace peakline {
 namespace {
 
-constexpr int kFirstBfloat16Capability = 80;
-
 // A choice is checked before it is read, so the last name needs no test of its own.
 Method method_of(const std::string& name) {
   if (name == "full") return Method::Full;
@@ -66,9 +64,7 @@ void apply_trainer_table(SetupValues& values) {
 // bf16 exists from compute capability 8.0. Below it a full run keeps float32 weights, because the
 // gradient scaler refuses float16 gradients, and an adapter run a float16 base.
 void apply_card(SetupValues& values) {
-  const int capability = parse_compute_capability(values.text("gpu.compute_capability"))
-                             .value_or(kFirstBfloat16Capability);
-  if (capability < kFirstBfloat16Capability) {
+  if (capability_of(values) < kFirstBfloat16Capability) {
     const bool full = values.text("method") == "full";
     values.set_default("dtype", full ? "float32" : "float16", Origin::Card);
     values.set_default("autocast", "fp16", Origin::Card);
@@ -141,8 +137,7 @@ GpuSetup gpu_of(const SetupValues& values, bool total_is_reported) {
   gpu.total = Bytes(values.integer("gpu.total_bytes"));
   gpu.total_is_reported = total_is_reported;
   gpu.used_by_others = Bytes(values.integer("gpu.used_by_others_bytes"));
-  gpu.compute_capability = parse_compute_capability(values.text("gpu.compute_capability"))
-                               .value_or(kFirstBfloat16Capability);
+  gpu.compute_capability = capability_of(values);
   gpu.sm_count = values.integer("gpu.sm_count");
   return gpu;
 }

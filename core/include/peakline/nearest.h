@@ -1,4 +1,4 @@
-// "Did you mean": the known name closest to what was typed.
+// "Did you mean": the known name closest to what was typed. Lists of choices read "a | b | c".
 #pragma once
 
 #include <cstddef>
