@@ -114,15 +114,6 @@ TEST_CASE("a sliding window counts only where layers use it", "[architecture]") 
   }
 }
 
-TEST_CASE("a rotation that depends on the length is told", "[architecture]") {
-  CHECK_FALSE(dense(decoder("llama", R"("rope_scaling": {"rope_type": "llama3"})"))
-                  .rotary_float32_position_scaling);
-  CHECK(dense(decoder("llama", R"("rope_scaling": {"type": "dynamic"})"))
-            .rotary_float32_position_scaling);
-  CHECK(dense(decoder("llama", R"("rope_parameters": {"rope_type": "longrope"})"))
-            .rotary_float32_position_scaling);
-}
-
 TEST_CASE("what the step does not know is named, and still counted", "[architecture]") {
   SECTION("an activation of several kernels") {
     const Architecture a = built(decoder("llama", R"("hidden_act": "gelu_new")"));

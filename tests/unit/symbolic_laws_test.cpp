@@ -43,8 +43,8 @@ class Program {
     indices_ = e_.ones(Shape{kBatch, kLength}, DType::Int64);
     target_ = e_.ones(Shape{kBatch * kLength}, DType::Int64);
     packed_.shape = Shape{kWidth, kWidth};
-    packed_.packed = e_.empty(Shape{kWidth * kWidth / 2, 1}, DType::UInt8);
-    packed_.absmax = e_.empty(Shape{kWidth * kWidth / 64}, DType::Float32);
+    packed_.packed = e_.ones(Shape{kWidth * kWidth / 2, 1}, DType::UInt8);
+    packed_.absmax = e_.ones(Shape{kWidth * kWidth / 64}, DType::Float32);
   }
 
   void run(int steps) {
@@ -53,7 +53,7 @@ class Program {
 
  private:
   Tensor leaf(const Shape& shape) {
-    Tensor tensor = e_.empty(shape, random_.once_in(2) ? DType::Float32 : DType::BFloat16);
+    Tensor tensor = e_.ones(shape, random_.once_in(2) ? DType::Float32 : DType::BFloat16);
     e_.set_requires_grad(tensor, !random_.once_in(4));
     e_.mark(tensor, tensor.requires_grad() ? Role::WeightTrainable : Role::WeightFrozen);
     return tensor;

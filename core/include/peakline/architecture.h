@@ -40,8 +40,6 @@ struct DenseDecoder {
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
   std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides
   bool sliding_layers_first = false;  // true: the window applies to the first layers instead
-  // dynamic / longrope variants recompute their frequencies
-  bool rotary_float32_position_scaling = false;
 };
 
 struct Parameters {

@@ -187,14 +187,7 @@ class Engine {
 
   // ---- making tensors. `op` is the dispatcher's name of the factory.
   virtual Tensor factory(const char* op, const Shape& shape, DType dtype) = 0;
-  Tensor empty(const Shape& shape, DType dtype) {
-    return factory("empty.memory_format", shape, dtype);
-  }
-  Tensor zeros(const Shape& shape, DType dtype) { return factory("zeros", shape, dtype); }
   Tensor ones(const Shape& shape, DType dtype) { return factory("ones", shape, dtype); }
-  Tensor zeros_like(const Tensor& like) {
-    return factory("zeros_like", like.sizes(), like.dtype());
-  }
   virtual void set_requires_grad(const Tensor& tensor, bool requires_grad) = 0;
   virtual Tensor detach(Tensor self) = 0;
 

@@ -132,17 +132,10 @@ void resolve_sliding(Fields& fields,
   if (d.num_sliding_layers > 0) d.sliding_window = window;
 }
 
-void resolve_rotary(Fields& fields, DenseDecoder& d) {
-  for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
-    const json::Value* scaling = fields.object(key);
-    if (!scaling) continue;
-    for (const std::string_view name : {"rope_type", "type"}) {
-      const json::Value* type = scaling->find(name);
-      const std::string* text = type ? type->as_string() : nullptr;
-      if (text && (*text == "dynamic" || *text == "longrope"))
-        d.rotary_float32_position_scaling = true;
-    }
-  }
+// The scaling changes numbers in the rotary tables, no sizes: read for mistakes alone.
+void check_rotary(Fields& fields) {
+  for (const std::string_view key : {"rope_parameters", "rope_scaling"})
+    static_cast<void>(fields.object(key));
 }
 
 void resolve_activation(Fields& fields, DenseDecoder& d, Architecture& architecture) {
@@ -166,7 +159,7 @@ void resolve_dense_decoder(Fields& fields,
   if (fields.good()) check_sizes(fields, d);
   resolve_biases(fields, family, d);
   resolve_sliding(fields, family, d, architecture);
-  resolve_rotary(fields, d);
+  check_rotary(fields);
   resolve_activation(fields, d, architecture);
   d.tie_word_embeddings =
       fields.flag("tie_word_embeddings").value_or(has_variant(family, "tied_by_default"));
