@@ -303,7 +303,8 @@ constexpr SetupField kFields[] = {
                "null",
                Modelled,
                "PYTORCH_CUDA_ALLOC_CONF garbage_collection_threshold: share of memory above which "
-               "idle blocks go back.")),
+               "idle blocks go back. No effect without "
+               "torch.cuda.set_per_process_memory_fraction, which no trainer calls.")),
     version("stack.torch", "2.13", "Version of PyTorch the rules are taken from."),
     version("stack.transformers", "5.24", "Version of transformers."),
     version("stack.peft", "0.21", "Version of PEFT."),
