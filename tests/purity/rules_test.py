@@ -5,6 +5,7 @@ import clean_tree
 import core_purity
 import include_direction
 import model_names
+import rule_ids
 import thin_views
 
 SOURCE = "core/src/model/x.cpp"
@@ -100,6 +101,25 @@ class ThinViews(unittest.TestCase):
             "setup.gpu.total_bytes = Math.round(state.vram * 2 ** 30);",
         ]:
             self.assertEqual(thin_views.check("site/app.mjs", text + "\n"), [], text)
+
+
+class RuleIds(unittest.TestCase):
+    TABLE = {rule_ids.TABLE: 'Rule{"R010", "One."}, Rule{\n  "R020", "Two."},\n// Rule R030\n'}
+
+    def test_sets_differ(self):
+        row = rule_ids.check({**self.TABLE, SOURCE: "// Rule R010\n"})
+        self.assertEqual(row, [f"{rule_ids.TABLE}: no comment says where R020 is applied"])
+        both = "// Rule R010, Rule R020. Rule R040: more\n"
+        self.assertEqual(
+            rule_ids.check({**self.TABLE, SOURCE: both}),
+            [f"{SOURCE}: R040 is not in {rule_ids.TABLE}"],
+        )
+        code = 'Rule R010;\nconst char* text = "Rule R010";\n// Rule R020\n'
+        self.assertTrue(rule_ids.check({**self.TABLE, SOURCE: code}))
+
+    def test_same_sets(self):
+        text = "// it holds: Rule\n  // R010\nint x;  /* Rule R020 */\n"
+        self.assertEqual(rule_ids.check({**self.TABLE, SOURCE: text}), [])
 
 
 class CleanTree(unittest.TestCase):

@@ -4,8 +4,10 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "peakline/symbolic.h"
+#include "peakline/train_setup.h"
 
 namespace peakline {
 
@@ -21,5 +23,12 @@ struct Rule {
 // The rule behind one storage, as far as its operation, place and shape tell; nullptr where they
 // leave it open and for plain arithmetic.
 [[nodiscard]] const Rule* rule_of(const EventTensor& tensor);
+
+// A rule that a setting brings about and no storage shows: what it moves is elsewhere.
+struct SettingRule {
+  const Rule* rule = nullptr;
+  std::string_view setting;  // its pointer in the report
+};
+[[nodiscard]] std::vector<SettingRule> rules_of(const TrainSetup& setup);
 
 }  // namespace peakline

@@ -5,6 +5,7 @@
 
 #include "estimate/lora_targets.h"
 #include "estimate/trainable.h"
+#include "peakline/rules.h"
 #include "report/analyse.h"
 #include "report/terms.h"
 #include "report/verdict.h"
@@ -41,6 +42,12 @@ void fill_memory(Report& report, const Events& events) {
        "derived",
        "One training step simulated allocation by allocation, as transformers 5.24, PEFT 0.21 "
        "and torch 2.13 make them; the peak is the second step's."});
+  for (const SettingRule& applied : rules_of(report.setup)) {
+    report.provenance.push_back(
+        {std::string(applied.setting),
+         "derived",
+         std::string(applied.rule->id) + ": " + std::string(applied.rule->sentence)});
+  }
   judge(report, events);
 }
 

@@ -4,7 +4,8 @@
 
 namespace peakline {
 
-// transformers 5.24, models/llama/modeling_llama.py, LlamaRMSNorm.forward.
+// transformers 5.24, models/llama/modeling_llama.py, LlamaRMSNorm.forward. Rule R061: the float32
+// cast of the input is kept for backward.
 Tensor rms_norm(Engine& e,
                 const Tensor& input,
                 const RmsNorm& module,

@@ -46,12 +46,16 @@ constexpr std::array kRules = {
          "double quantisation.",
          "bitsandbytes/functional.py, quantize_4bit",
          kBitsandbytes},
-    Rule{"R030",
-         "A mask is built as soon as the sequence reaches the sliding window, padding or not.",
-         "transformers/masking_utils.py, _ignore_causal_mask_sdpa",
-         kTransformers},
+    Rule{
+        "R030",
+        "A mask is built only where a batch is padded, where attention is eager, or as soon as the "
+        "sequence reaches the sliding window, padding or not.",
+        "transformers/masking_utils.py, _ignore_causal_mask_sdpa",
+        kTransformers},
     Rule{"R031",
-         "With a mask, keys and values are repeated to every query head first.",
+         "Grouped keys and values are repeated to every query head wherever flash attention does "
+         "not "
+         "take them as they are: under a mask, in eager attention, without a fused kernel.",
          "transformers/integrations/sdpa_attention.py, use_gqa_in_sdpa",
          kTransformers},
     Rule{"R032",
@@ -78,7 +82,8 @@ constexpr std::array kRules = {
          "transformers/loss/loss_utils.py, ForCausalLMLoss",
          kTransformers},
     Rule{"R041",
-         "Liger computes loss and gradients by chunks of tokens; whole logits never exist.",
+         "Liger computes the loss by chunks of tokens, and the gradients with it in forward; whole "
+         "logits never exist.",
          "liger_kernel/ops/fused_linear_cross_entropy.py",
          kLiger},
     Rule{"R042",
@@ -141,6 +146,22 @@ std::string_view id_of_copy(const EventTensor& tensor) {
   return widened ? "" : "R060";
 }
 
+// Outside of every module only Liger's loss makes matrices in forward.
+bool is_of_fused_loss(const EventTensor& tensor) {
+  const std::string_view op = tensor.op;
+  return tensor.phase == Phase::Forward && std::string_view(tensor.module.name).empty() &&
+         tensor.rank == 2 &&
+         (op == "zeros_like" || op == "empty.memory_format" || op == "mm" || op == "_to_copy");
+}
+
+// [B, 1, S, S], made once for all layers.
+bool is_of_mask(const EventTensor& tensor) {
+  const std::string_view op = tensor.op;
+  return tensor.module.layer < 0 && tensor.rank == 4 && tensor.dims[1] == 1 &&
+         (op == "bitwise_and.Tensor" || op == "le.Tensor" || op == "gt.Tensor" ||
+          op == "where.self");
+}
+
 std::string_view id_of(const EventTensor& tensor) {
   const std::string_view op = tensor.op;
   if (tensor.phase == Phase::Load || tensor.role == Role::Optimizer) return id_at_load(tensor);
@@ -149,6 +170,9 @@ std::string_view id_of(const EventTensor& tensor) {
   if (op == "_softmax") return "R035";
   if (op == "_safe_softmax") return "R034";
   if (op == "where.self" && tensor.module.layer >= 0) return "R032";
+  if (is_of_mask(tensor)) return "R030";
+  if (op == "clone" && tensor.rank == 5) return "R031";
+  if (is_of_fused_loss(tensor)) return "R041";
   if (op.starts_with("bitsandbytes.dequantize")) return "R022";
   if (op == "_log_softmax" || op == "_log_softmax_backward_data" || op == "nll_loss_backward")
     return "R040";
@@ -166,6 +190,17 @@ std::span<const Rule> rules() {
 
 const Rule* rule_of(const EventTensor& tensor) {
   return by_id(id_of(tensor));
+}
+
+std::vector<SettingRule> rules_of(const TrainSetup& setup) {
+  std::vector<SettingRule> found;
+  const auto add = [&found](std::string_view id, std::string_view setting) {
+    if (const Rule* rule = by_id(id)) found.push_back({rule, setting});
+  };
+  const bool frozen = setup.method == Method::Lora || setup.method == Method::Qlora;
+  if (frozen && setup.gradient_checkpointing) add("R012", "/setup/gradient_checkpointing");
+  if (setup.optim.starts_with("paged_")) add("R052", "/setup/optim");
+  return found;
 }
 
 }  // namespace peakline
