@@ -54,8 +54,7 @@ constexpr std::array kRules = {
         kTransformers},
     Rule{"R031",
          "Grouped keys and values are repeated to every query head wherever flash attention does "
-         "not "
-         "take them as they are: under a mask, in eager attention, without a fused kernel.",
+         "not take them as they are: under a mask, in eager attention, without a fused kernel.",
          "transformers/integrations/sdpa_attention.py, use_gqa_in_sdpa",
          kTransformers},
     Rule{"R032",
