@@ -315,7 +315,8 @@ TEST_CASE("foreach AdamW adds its parameters once, fused AdamW, SGD and 8-bit Ad
   const Bytes one_copy = Bytes(2 * (any.num_parameters.count() - 7 * 256));
   CHECK(transient("adamw_torch") - transient("sgd") == one_copy);
   for (const char* optim : {"adamw_torch_fused", "sgd", "adamw_bnb_8bit"}) {
-    CHECK(transient(optim) <= Bytes(kAllocationGranularity));  // a number that dies with the step
+    // The loss and one more number die with the step.
+    CHECK(transient(optim) <= Bytes(2 * kAllocationGranularity));
   }
 }
 

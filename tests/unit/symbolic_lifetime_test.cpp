@@ -263,7 +263,6 @@ const std::vector<std::pair<const char*, View>>& views() {
        [](Engine& e, Tensor x) {
          return e.expand(std::move(x), Shape{3, 2, 4});
        }},
-      {"detach", [](Engine& e, Tensor x) { return e.detach(std::move(x)); }},
   };
   return kViews;
 }
@@ -285,6 +284,18 @@ TEST_CASE("a view makes no storage and holds the tensor it looks into", "[symbol
       CHECK(run.log() == "-x");
     }
   }
+}
+
+TEST_CASE("detach holds the storage, not the tensor", "[symbolic][views]") {
+  EventLog run;
+  Tensor x = run.plain("x", Shape{2, 4});
+  run.skip();
+  Tensor detached = run.e.detach(x);
+  CHECK(x.use_count() == 1);
+  x.reset();
+  CHECK(run.log().empty());
+  detached.reset();
+  CHECK(run.log() == "-x");
 }
 
 TEST_CASE("a view of a view holds the first tensor, not the view between", "[symbolic][views]") {

@@ -39,38 +39,34 @@ BlockId CachingAllocator::new_block() {
   return static_cast<BlockId>(blocks_.size()) - 1;
 }
 
-void CachingAllocator::insert(BlockId block) {
-  Block& it = at(block);
-  it.free = true;
-  FreeList& free = pool_of(it.small).blocks;
-  const FreeBlock entry{it.size, it.address, block};
-  if (spare_.empty()) {
-    it.place = free.insert(entry).first;
-    return;
-  }
-  spare_.back().value() = entry;
-  it.place = free.insert(std::move(spare_.back())).position;
-  spare_.pop_back();
+FreeList::Place CachingAllocator::place_of(BlockId block) {
+  const Block& it = at(block);
+  return pool_of(it.small).blocks.find(blocks_, it.size, it.address);
 }
 
 void CachingAllocator::remove(BlockId block) {
   Block& it = at(block);
   it.free = false;
-  spare_.push_back(pool_of(it.small).blocks.extract(it.place));
+  pool_of(it.small).blocks.erase(place_of(block));
 }
 
 // get_free_block: the smallest free block that holds the request. With max_split_size, blocks above
 // it serve only requests above it, and those not much smaller than themselves.
 BlockId CachingAllocator::take_best_fit(Pool& pool, Bytes size) {
-  const auto found = pool.blocks.lower_bound({size, Bytes(0), kNoBlock});
+  const FreeList::Place found = pool.blocks.find(blocks_, size, Bytes(0));
   if (found == pool.blocks.end()) return kNoBlock;
+  const BlockId block = *found;
   if (options_.max_split_size) {
     const Bytes limit = *options_.max_split_size;
-    if (size < limit && found->size >= limit) return kNoBlock;
-    if (size >= limit && found->size >= size + kLargeBuffer) return kNoBlock;
+    if (size < limit && at(block).size >= limit) return kNoBlock;
+    if (size >= limit && at(block).size >= size + kLargeBuffer) return kNoBlock;
   }
-  const BlockId block = found->block;
-  remove(block);
+  at(block).free = false;
+  if (splits(at(block), size)) {
+    pool.blocks.replace(blocks_, found, split(block, size));
+  } else {
+    pool.blocks.erase(found);
+  }
   return block;
 }
 
@@ -126,11 +122,13 @@ bool CachingAllocator::splits(const Block& block, Bytes size) const {
   return may_split && remaining > kSmallSize;
 }
 
-void CachingAllocator::split(BlockId block, Bytes size) {
+// The block keeps the request; what is left of it is a free block, not in the list yet.
+BlockId CachingAllocator::split(BlockId block, Bytes size) {
   const BlockId rest = new_block();
   Block& it = at(block);
   Block& other = at(rest);
   other.small = it.small;
+  other.free = true;
   other.address = it.address + size;
   other.size = it.size - size;
   other.before = block;
@@ -140,32 +138,34 @@ void CachingAllocator::split(BlockId block, Bytes size) {
   it.size = size;
   Pool& pool = pool_of(it.small);
   if (pool.tail == block) pool.tail = rest;
-  insert(rest);
+  return rest;
 }
 
 BlockId CachingAllocator::allocate(Bytes bytes) {
   const Bytes size = rounded_to_block(bytes);
   const bool small = size <= kSmallSize;
-  BlockId block = take_best_fit(pool_of(small), size);
-  if (block == kNoBlock) block = new_segment(size, small);
-  if (block == kNoBlock && options_.max_split_size && release_oversize(size))
-    block = new_segment(size, small);
+  Pool& pool = pool_of(small);
+  BlockId block = take_best_fit(pool, size);
   if (block == kNoBlock) {
-    ++retries_;
-    release_cached();
     block = new_segment(size, small);
+    if (block == kNoBlock && options_.max_split_size && release_oversize(size))
+      block = new_segment(size, small);
+    if (block == kNoBlock) {
+      ++retries_;
+      release_cached();
+      block = new_segment(size, small);
+    }
+    if (block == kNoBlock) return kNoBlock;
+    if (splits(at(block), size)) pool.blocks.insert(blocks_, split(block, size));
   }
-  if (block == kNoBlock) return kNoBlock;
-  if (splits(at(block), size)) split(block, size);
   allocated_ += at(block).size;
   return block;
 }
 
-void CachingAllocator::merge_after(BlockId block) {
+// The block after this one, free and out of the list, becomes part of it.
+void CachingAllocator::swallow_after(BlockId block) {
   Block& it = at(block);
   const BlockId next = it.after;
-  if (next == kNoBlock || !at(next).free) return;
-  remove(next);
   it.size += at(next).size;
   it.after = at(next).after;
   if (it.after != kNoBlock) at(it.after).before = block;
@@ -174,19 +174,27 @@ void CachingAllocator::merge_after(BlockId block) {
   unused_.push_back(next);
 }
 
+// A block that grows by its free neighbours takes over the place of one of them.
 void CachingAllocator::free(BlockId block) {
   allocated_ -= at(block).size;
-  merge_after(block);
-  const BlockId previous = at(block).before;
-  if (previous != kNoBlock && at(previous).free) {
-    remove(previous);
-    at(block).free = true;  // so that the previous block swallows it
-    insert(block);
-    merge_after(previous);
-    insert(previous);
-    return;
+  FreeList& free = pool_of(at(block).small).blocks;
+  const BlockId before = at(block).before;
+  const BlockId after = at(block).after;
+  const bool joins_before = before != kNoBlock && at(before).free;
+  const bool joins_after = after != kNoBlock && at(after).free;
+  const BlockId joined = joins_before ? before : block;
+  if (joins_before && joins_after) remove(after);
+  const FreeList::Place place = joins_before  ? place_of(before)
+                                : joins_after ? place_of(after)
+                                              : free.end();
+  if (joins_after) swallow_after(block);
+  if (joins_before) swallow_after(before);
+  at(joined).free = true;
+  if (joins_before || joins_after) {
+    free.replace(blocks_, place, joined);
+  } else {
+    free.insert(blocks_, joined);
   }
-  insert(block);
 }
 
 bool CachingAllocator::whole_segment(const Block& block) const {
@@ -204,10 +212,9 @@ bool CachingAllocator::release_cached() {
   bool released = false;
   for (Pool* pool : {&small_, &large_}) {
     std::vector<BlockId> whole;
-    for (const FreeBlock& free : pool->blocks) {
-      const bool goes =
-          options_.expandable_segments ? free.block == pool->tail : whole_segment(at(free.block));
-      if (goes) whole.push_back(free.block);
+    for (const BlockId free : pool->blocks) {
+      const bool goes = options_.expandable_segments ? free == pool->tail : whole_segment(at(free));
+      if (goes) whole.push_back(free);
     }
     for (const BlockId block : whole) {
       if (options_.expandable_segments) {
@@ -228,10 +235,10 @@ bool CachingAllocator::release_oversize(Bytes size) {
   Bytes released;
   while (released < size) {
     BlockId chosen = kNoBlock;
-    for (const FreeBlock& free : large_.blocks) {
-      if (free.size < *options_.max_split_size || !whole_segment(at(free.block))) continue;
-      chosen = free.block;  // the largest so far; the smallest that suffices wins
-      if (free.size >= wanted) break;
+    for (const BlockId free : large_.blocks) {
+      if (at(free).size < *options_.max_split_size || !whole_segment(at(free))) continue;
+      chosen = free;  // the largest so far; the smallest that suffices wins
+      if (at(free).size >= wanted) break;
     }
     if (chosen == kNoBlock) return released >= size;
     released += at(chosen).size;

@@ -1,5 +1,6 @@
 #include "peakline/estimate.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -82,6 +83,19 @@ std::string without_full_stop(std::string sentence) {
   return sentence;
 }
 
+// Scripts load weights in the type the config states unless told otherwise; here a type is assumed.
+void note_dtype(Report& report) {
+  const std::string& stated = report.architecture.stated_dtype;
+  const std::string_view used = name_of(report.setup.dtype);
+  const std::vector<ResolvedValue>& origins = report.setup.origins;
+  const bool given = std::any_of(origins.begin(), origins.end(), [](const ResolvedValue& value) {
+    return value.key == "dtype" && value.origin == Origin::Given;
+  });
+  if (given || stated.empty() || stated == used) return;
+  report.notes.push_back("The config states " + stated + " weights; they are taken as " +
+                         std::string(used) + " here: give dtype for another.");
+}
+
 void explain_model(Report& report) {
   const Architecture& architecture = report.architecture;
   if (architecture.parameters) {
@@ -100,6 +114,7 @@ void explain_model(Report& report) {
   if (report.setup.use_liger_kernel && architecture.dense && !architecture.dense->liger_kernels)
     report.notes.push_back(
         "use_liger_kernel has no effect: Liger has no kernels for this model type.");
+  note_dtype(report);
   if (architecture.max_position_embeddings > 0 &&
       report.setup.max_length > architecture.max_position_embeddings) {
     report.notes.push_back("max_length " + std::to_string(report.setup.max_length) +

@@ -21,12 +21,15 @@ bool within_bounds(const Events& events) {
   return true;
 }
 
-Errors absurd_sizes(const DenseDecoder& shape, const TrainSetup& setup, History history) {
-  Errors errors;
+double most_events(const DenseDecoder& shape, const TrainSetup& setup, History history) {
   const std::int64_t steps =
       history == History::BothSteps || setup.trainer == Trainer::None ? 2 : 1;
-  const std::int64_t micro_batches = steps * micro_batches_run(setup, history);
-  if (most_events(shape, setup, micro_batches) > static_cast<double>(kMaxEvents)) {
+  return most_events(shape, setup, steps * micro_batches_run(setup, history));
+}
+
+Errors absurd_sizes(const DenseDecoder& shape, const TrainSetup& setup, History history) {
+  Errors errors;
+  if (most_events(shape, setup, history) > static_cast<double>(kMaxEvents)) {
     errors.push_back({ErrorCode::TooLarge,
                       "",
                       "the step makes more events than this program records",
@@ -54,6 +57,10 @@ Result<Events> run(const Architecture& architecture, const TrainSetup& setup, Hi
   if (Errors errors = absurd_sizes(*architecture.dense, setup, history); !errors.empty())
     return errors;
   Events events;
+  // Growing would copy and touch twice the memory; what is reserved too much is never touched.
+  const auto most = static_cast<std::size_t>(most_events(*architecture.dense, setup, history));
+  events.events.reserve(most);
+  events.tensors.reserve(most / 2);
   const auto engine =
       make_symbolic_engine({setup.gpu.compute_capability, setup.gpu.sm_count}, events);
   run_training(*engine, *architecture.dense, setup, history);

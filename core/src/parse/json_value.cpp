@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "peakline/json.h"
@@ -5,9 +6,28 @@
 namespace peakline::json {
 namespace {
 
+// Needs no escape: nearly every key and word of a report, and there are thousands.
+bool is_plain(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+}
+
 // With bad UTF-8 replaced, never refused.
+void append_quoted(std::string& out, const std::string& text) {
+  if (is_plain(text)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string out;
+  append_quoted(out, text);
+  return out;
 }
 
 std::string number_text(double value) {
@@ -24,7 +44,7 @@ void append(std::string& out, const Value& value) {
   } else if (const double* real = value.as_real()) {
     out += number_text(*real);
   } else if (const std::string* text = value.as_string()) {
-    out += quoted(*text);
+    append_quoted(out, *text);
   } else if (const Array* array = value.as_array()) {
     out += '[';
     for (const Value& element : *array) {
@@ -36,7 +56,7 @@ void append(std::string& out, const Value& value) {
     out += '{';
     for (const auto& member : *object) {
       if (&member != object->data()) out += ',';
-      out += quoted(member.first);
+      append_quoted(out, member.first);
       out += ':';
       append(out, member.second);
     }

@@ -55,21 +55,28 @@ class PhaseLevels {
 };
 
 // The level in at most kMaxTimelinePoints points: of each stretch of events its lowest and highest.
+// Called for every event, so a point gets its words only when it stays.
 class Outline {
  public:
   explicit Outline(StepRange range) : range_(range) {
     const std::int32_t stretches = static_cast<std::int32_t>(kMaxTimelinePoints / 2);
     width_ = std::max<std::int32_t>(1, (range.end - range.begin + stretches - 1) / stretches);
+    stretch_end_ = range.begin + width_;
+    points_.reserve(kMaxTimelinePoints);
   }
   void add(std::int32_t event, Bytes live, Phase phase) {
-    if (count_ > 0 && (event - range_.begin) / width_ != stretch_) flush();
-    if (count_ == 0) {
-      stretch_ = (event - range_.begin) / width_;
-      low_ = high_ = point(event, live, phase);
+    if (event >= stretch_end_) {
+      flush();
+      stretch_end_ += width_;
     }
-    ++count_;
-    if (live < low_.tensors) low_ = point(event, live, phase);
-    if (live > high_.tensors) high_ = point(event, live, phase);
+    if (empty_) {
+      low_ = high_ = {event, live, phase};
+      empty_ = false;
+    } else if (live < low_.live) {
+      low_ = {event, live, phase};
+    } else if (live > high_.live) {
+      high_ = {event, live, phase};
+    }
   }
   [[nodiscard]] std::vector<TimelinePoint> points() {
     flush();
@@ -77,26 +84,30 @@ class Outline {
   }
 
  private:
-  [[nodiscard]] TimelinePoint point(std::int32_t event, Bytes live, Phase phase) const {
-    return {event - range_.begin, live, std::string(shown_phase(phase))};
+  struct Level {
+    std::int32_t event = 0;
+    Bytes live;
+    Phase phase = Phase::Data;
+  };
+
+  void keep(const Level& level) {
+    points_.push_back(
+        {level.event - range_.begin, level.live, std::string(shown_phase(level.phase))});
   }
   void flush() {
-    if (count_ == 0) return;
-    count_ = 0;
-    if (low_.t == high_.t) {
-      points_.push_back(low_);
-      return;
-    }
-    points_.push_back(low_.t < high_.t ? low_ : high_);
-    points_.push_back(low_.t < high_.t ? high_ : low_);
+    if (empty_) return;
+    empty_ = true;
+    const bool low_first = low_.event <= high_.event;
+    keep(low_first ? low_ : high_);
+    if (low_.event != high_.event) keep(low_first ? high_ : low_);
   }
 
   StepRange range_;
   std::int32_t width_ = 1;
-  std::int32_t stretch_ = 0;
-  std::int32_t count_ = 0;
-  TimelinePoint low_;
-  TimelinePoint high_;
+  std::int32_t stretch_end_ = 0;
+  bool empty_ = true;
+  Level low_;
+  Level high_;
   std::vector<TimelinePoint> points_;
 };
 

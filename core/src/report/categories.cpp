@@ -57,11 +57,16 @@ std::string place_of(const EventTensor& tensor) {
   return parameter ? place : place + ": " + tensor.op;
 }
 
+// Mostly the same literal.
+bool same_word(const char* a, const char* b) {
+  return a == b || std::string_view(a) == b;
+}
+
 // Alike: one line of the list, with a count.
 bool alike(const EventTensor& a, const EventTensor& b) {
   const bool same_layers = (a.module.layer >= 0) == (b.module.layer >= 0);
-  return same_layers && a.dtype == b.dtype && same_shape(a, b) && std::string_view(a.op) == b.op &&
-         std::string_view(a.module.name) == b.module.name;
+  return same_layers && a.dtype == b.dtype && same_shape(a, b) && same_word(a.op, b.op) &&
+         same_word(a.module.name, b.module.name);
 }
 
 struct Group {

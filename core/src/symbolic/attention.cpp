@@ -129,11 +129,11 @@ void formula_efficient(SymbolicEngine& engine, Node& node, Incoming&, Gradients&
 }
 
 void formula_pad(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.fresh("constant_pad_nd", node.shape, incoming[0].dtype());
+  outgoing[0] = engine.fresh("constant_pad_nd", node.input_sizes(0), incoming[0].dtype());
 }
 
 void formula_slice(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.fresh("slice_backward", node.shape, incoming[0].dtype());
+  outgoing[0] = engine.fresh("slice_backward", node.input_sizes(0), incoming[0].dtype());
 }
 
 void formula_softmax(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
@@ -202,7 +202,6 @@ Tensor SymbolicEngine::efficient_attention(const Tensor& query,
 
 Tensor SymbolicEngine::pad_last(const Tensor& self, std::int64_t size) {
   Node* node = start(formula_pad, {&self});
-  if (node != nullptr) node->shape = self.sizes();
   Shape padded = self.sizes();
   padded[-1] = size;
   return finish(node, fresh("constant_pad_nd", padded, self.dtype()));
@@ -210,7 +209,6 @@ Tensor SymbolicEngine::pad_last(const Tensor& self, std::int64_t size) {
 
 Tensor SymbolicEngine::slice_last(const Tensor& self, std::int64_t size) {
   Node* node = start(formula_slice, {&self});
-  if (node != nullptr) node->shape = self.sizes();
   Shape narrow = self.sizes();
   narrow[-1] = size;
   return finish(node, alias(self, narrow, record_of(self).strides));

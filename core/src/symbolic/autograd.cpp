@@ -48,7 +48,6 @@ Node* SymbolicEngine::start(Formula formula, std::initializer_list<const Tensor*
 
 bool SymbolicEngine::save_tensor(Node* node, Tensor tensor) {
   SavedTensor& slot = node->saved[static_cast<std::size_t>(node->num_saved++)];
-  slot = {};
   if (frame_ != nullptr && !frame_->recomputing) {
     slot.frame = frame_;
     ++frame_->references;
@@ -57,12 +56,13 @@ bool SymbolicEngine::save_tensor(Node* node, Tensor tensor) {
   }
   if (frame_ != nullptr) {
     const SymbolicTensor& record = record_of(tensor);
+    // What the checkpoint's hook keeps is detached: the storage without the base and its graph.
     Tensor kept = unsafe_alias(tensor, record.sizes, record.strides);
-    record_of(kept).base = record.base;
     frame_->again[static_cast<std::size_t>(frame_->num_recomputed++)] = std::move(kept);
     halted_ = frame_->num_recomputed == frame_->num_saved;  // _StopRecomputationError
   }
   slot.tensor = std::move(tensor).release();
+  slot.index = SavedTensor::kNotHooked;
   return !halted_;
 }
 

@@ -11,7 +11,7 @@ void SymbolicEngine::unpack(Node& node) {
   for (int i = 0; i < node.num_saved; ++i) {
     const SavedTensor& slot = node.saved[static_cast<std::size_t>(i)];
     Tensor& unpacked = node.unpacked[i];
-    if (slot.frame == nullptr) {
+    if (!slot.hooked()) {
       unpacked = Tensor::share(slot.tensor);
       continue;
     }

@@ -11,7 +11,7 @@ using Incoming = std::array<Tensor, kMaxOutputs>;
 namespace {
 
 void formula_view(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.do_reshape(incoming[0], node.shape);
+  outgoing[0] = engine.do_reshape(incoming[0], node.input_sizes(0));
 }
 
 void formula_transpose(SymbolicEngine& engine,
@@ -38,11 +38,11 @@ void formula_unsqueeze(SymbolicEngine& engine,
 }
 
 void formula_expand(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.sum_to(incoming[0], node.shape);
+  outgoing[0] = engine.sum_to(incoming[0], node.input_sizes(0));
 }
 
 void formula_slice(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.fresh("slice_backward", node.shape, incoming[0].dtype());
+  outgoing[0] = engine.fresh("slice_backward", node.input_sizes(0), incoming[0].dtype());
 }
 
 void formula_clone(SymbolicEngine&, Node&, Incoming& incoming, Gradients& outgoing) {
@@ -74,7 +74,6 @@ Tensor SymbolicEngine::do_reshape(const Tensor& self, const Shape& shape) {
   Shape strides;
   if (view_strides(record.sizes, record.strides, shape, strides)) {
     Node* node = start(formula_view, {&self});
-    if (node != nullptr) node->shape = record.sizes;
     return finish(node, alias(self, shape, strides));
   }
   Tensor copy = do_contiguous(self);
@@ -83,7 +82,6 @@ Tensor SymbolicEngine::do_reshape(const Tensor& self, const Shape& shape) {
 
 Tensor SymbolicEngine::unsafe_view(const Tensor& self, const Shape& shape) {
   Node* node = start(formula_view, {&self});
-  if (node != nullptr) node->shape = self.sizes();
   return finish(node, unsafe_alias(self, shape, contiguous_strides(shape)));
 }
 
@@ -131,7 +129,6 @@ Tensor SymbolicEngine::do_unsqueeze(const Tensor& self, int dim) {
 Tensor SymbolicEngine::do_expand(const Tensor& self, const Shape& shape) {
   const SymbolicTensor& record = record_of(self);
   Node* node = start(formula_expand, {&self});
-  if (node != nullptr) node->shape = record.sizes;
   Shape strides = shape;
   const int missing = shape.rank() - record.sizes.rank();
   for (int i = 0; i < shape.rank(); ++i) {
@@ -147,7 +144,6 @@ Tensor SymbolicEngine::do_slice(const Tensor& self,
                                 std::int64_t end_at) {
   const SymbolicTensor& record = record_of(self);
   Node* node = start(formula_slice, {&self});
-  if (node != nullptr) node->shape = record.sizes;
   Shape sizes = record.sizes;
   sizes[dim] = end_at - start_at;
   return finish(node, alias(self, sizes, record.strides));

@@ -45,8 +45,9 @@ void formula_rms_norm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gr
 // Gate and up are overwritten with their gradients.
 void formula_silu_mul(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   Tensor gradient = engine.contiguous(incoming[0]);
+  const Shape& sizes = node.input_sizes(node.needs(0) ? 0 : 1);
   for (std::size_t i = 0; i < 2; ++i) {
-    outgoing[i] = engine.alias(node.unpacked[i], node.shape, contiguous_strides(node.shape));
+    outgoing[i] = engine.alias(node.unpacked[i], sizes, contiguous_strides(sizes));
   }
 }
 
@@ -84,7 +85,6 @@ Tensor SymbolicEngine::do_liger_rms_norm(const Tensor& input, const Tensor& weig
 
 Tensor SymbolicEngine::do_liger_silu_mul(const Tensor& gate, const Tensor& up) {
   Node* node = start(formula_silu_mul, {&gate, &up});
-  if (node != nullptr) node->shape = gate.sizes();
   const Shape rows = rows_of(gate.sizes());
   Tensor flat_gate = alias(gate, rows, contiguous_strides(rows));
   Tensor flat_up = alias(up, rows, contiguous_strides(rows));

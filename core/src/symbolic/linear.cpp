@@ -77,7 +77,7 @@ void formula_embedding(SymbolicEngine& engine,
                        Node& node,
                        Incoming& incoming,
                        Gradients& outgoing) {
-  outgoing[0] = engine.fresh("embedding_dense_backward", node.shape, incoming[0].dtype());
+  outgoing[0] = engine.fresh("embedding_dense_backward", node.input_sizes(0), incoming[0].dtype());
 }
 
 // grad_output x dequantised weight; statistics under double quantisation are read back first.
@@ -175,7 +175,6 @@ Tensor SymbolicEngine::do_matmul(const Tensor& self_, const Tensor& other_) {
 
 Tensor SymbolicEngine::do_embedding(const Tensor& weight, const Tensor& indices) {
   Node* node = start(formula_embedding, {&weight});
-  if (node != nullptr) node->shape = weight.sizes();
   if (!save(node, indices)) return abandon(node);
   Shape sizes = indices.sizes();
   sizes.push_back(weight.size(1));

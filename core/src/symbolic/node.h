@@ -37,13 +37,17 @@ struct Frame {
 // Nodes are made by the ten thousand: their slots are plain, counted by hand, and only the used
 // ones touched.
 struct SavedTensor {
-  TensorRecord* tensor = nullptr;  // owned
-  Frame* frame =
-      nullptr;  // owned; set where a checkpoint's hooks were active, then `tensor` is null
-  std::int32_t index = -1;
+  union {
+    TensorRecord* tensor;  // owned
+    Frame* frame;          // owned; where a checkpoint's hooks were active: its `index`-th tensor
+  };
+  std::int32_t index;
+
+  static constexpr std::int32_t kNotHooked = -1;
+  [[nodiscard]] bool hooked() const { return index != kNotHooked; }
 };
 
-inline constexpr int kMaxInputs = 5;
+inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxSaved = 8;
 inline constexpr int kMaxOutputs = 2;
 
@@ -86,7 +90,6 @@ struct Node {
   std::array<OutputInfo, kMaxOutputs> outputs;
   Tensor* unpacked = nullptr;  // the saved tensors, while the formula runs
   // Numbers a formula needs.
-  Shape shape;
   DType dtype = DType::Float32;
   std::int64_t number = 0;
   std::int64_t number2 = 0;
@@ -97,11 +100,19 @@ struct Node {
   [[nodiscard]] bool needs(int input) const {
     return edges[static_cast<std::size_t>(input)].node != nullptr;
   }
+  // Where the input needs a gradient.
+  [[nodiscard]] const Shape& input_sizes(int input) const {
+    const Edge& edge = edges[static_cast<std::size_t>(input)];
+    return edge.node->outputs[static_cast<std::size_t>(edge.input_number)].sizes;
+  }
   void drop_saved() {
     for (int i = 0; i < num_saved; ++i) {
       const SavedTensor& slot = saved[static_cast<std::size_t>(i)];
-      if (slot.tensor != nullptr) Tensor::adopt(slot.tensor).reset();
-      if (slot.frame != nullptr) Frame::release(slot.frame);
+      if (slot.hooked()) {
+        Frame::release(slot.frame);
+      } else {
+        Tensor::adopt(slot.tensor).reset();
+      }
     }
     num_saved = 0;
   }

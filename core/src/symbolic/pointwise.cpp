@@ -125,14 +125,14 @@ void formula_to(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradient
 }
 
 void formula_sum(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  Shape zero = node.shape;
+  Shape zero = node.input_sizes(0);
   for (int i = 0; i < zero.rank(); ++i) zero[i] = 0;
-  outgoing[0] = engine.alias(incoming[0], node.shape, zero);
+  outgoing[0] = engine.alias(incoming[0], node.input_sizes(0), zero);
 }
 
 // grad.expand(sizes) / n
 void formula_mean(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.fresh("div.Scalar", node.shape, incoming[0].dtype());
+  outgoing[0] = engine.fresh("div.Scalar", node.input_sizes(0), incoming[0].dtype());
 }
 
 }  // namespace
@@ -228,7 +228,6 @@ Tensor SymbolicEngine::do_clone(const Tensor& self) {
 
 Tensor SymbolicEngine::do_mean_last(const Tensor& self) {
   Node* node = start(formula_mean, {&self});
-  if (node != nullptr) node->shape = self.sizes();
   Shape sizes = self.sizes();
   sizes[-1] = 1;
   return finish(node, fresh("mean.dim", sizes, self.dtype()));
@@ -236,7 +235,6 @@ Tensor SymbolicEngine::do_mean_last(const Tensor& self) {
 
 Tensor SymbolicEngine::do_sum(const Tensor& self) {
   Node* node = start(formula_sum, {&self});
-  if (node != nullptr) node->shape = self.sizes();
   return finish(
       node, fresh("sum", Shape{}, is_floating_point(self.dtype()) ? self.dtype() : DType::Int64));
 }

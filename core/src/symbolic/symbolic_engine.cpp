@@ -175,7 +175,8 @@ void SymbolicEngine::set_requires_grad(const Tensor& tensor, bool requires_grad)
 
 Tensor SymbolicEngine::detach(Tensor self) {
   if (halted_ || !self.defined()) return {};
-  Tensor out = alias(self, record_of(self).sizes, record_of(self).strides);
+  // No view in autograd's sense: it holds the storage, not the base and what the base holds.
+  Tensor out = unsafe_alias(self, record_of(self).sizes, record_of(self).strides);
   self.reset();
   return out;
 }

@@ -197,6 +197,9 @@ class Loader {
       return packed;
     }
     packed.offset = quant("mean", Shape{}, DType::Float32);
+    // functional.py, name2qmap: made at the first use, kept as long as the process lives.
+    if (!loaded_.dynamic_code.defined())
+      loaded_.dynamic_code = quant("_to_copy", Shape{kCodes8bit}, DType::Float32);
     packed.nested_code = quant("_to_copy", Shape{kCodes8bit}, DType::Float32);
     packed.absmax = quant("bitsandbytes.quantize_blockwise", Shape{blocks}, DType::UInt8);
     packed.nested_absmax = quant(

@@ -19,6 +19,7 @@ struct Parameter {
 struct LoadedModel {
   CausalLm model;
   std::vector<Parameter> trainable;
+  Tensor dynamic_code;  // bitsandbytes' table of 8-bit values; defined under double quantisation
 };
 
 [[nodiscard]] LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup);

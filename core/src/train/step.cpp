@@ -7,6 +7,13 @@
 #include "train/trainer_loop.h"
 
 namespace peakline {
+namespace {
+
+std::string refused_activation(const DenseDecoder& shape) {
+  return shape.hidden_act == HiddenAct::Silu ? "" : "this activation function is not modelled yet";
+}
+
+}  // namespace
 
 std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   if (setup.method == Method::Inference) return "inference is not modelled yet";
@@ -23,11 +30,11 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   }
   if (setup.use_cache) return "use_cache during training is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
+  if (setup.method == Method::Full) return refused_activation(shape);
   if (setup.lora.use_dora) return "DoRA is not modelled yet";
   if (!setup.lora.modules_to_save.empty()) return "modules_to_save is not modelled yet";
   if (setup.lora.bias != "none") return "training biases beside adapters is not modelled yet";
-  if (shape.hidden_act != HiddenAct::Silu) return "this activation function is not modelled yet";
-  return {};
+  return refused_activation(shape);
 }
 
 std::int64_t micro_batches_run(const TrainSetup& setup, History history) {

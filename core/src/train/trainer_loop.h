@@ -76,9 +76,11 @@ class TrainerLoop {
       batches.push_back(source_.next());
     const Tensor num_items = count_items(batches);
     const auto run = std::min(batches.size(), static_cast<std::size_t>(micro_batches));
+    // A name of the Python loop: it lives until it is bound again, the last one to the step's end.
+    Tensor loss;
     for (const Batch& batch : std::span(batches).last(run)) {
       e_.set_phase(Phase::Forward);
-      Tensor loss = training_step(batch, num_items);
+      loss = training_step(batch, num_items);
       e_.set_phase(Phase::AfterBackward);
       look_for_nan(loss);
     }
