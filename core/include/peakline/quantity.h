@@ -61,6 +61,14 @@ using Tokens = Quantity<struct TokensTag>;
   return Bytes(n) * (std::int64_t{1} << 30);
 }
 
+// Of counts that are not negative.
+[[nodiscard]] constexpr std::int64_t divide_up(std::int64_t n, std::int64_t by) {
+  return (n + by - 1) / by;
+}
+[[nodiscard]] constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return divide_up(n, multiple) * multiple;
+}
+
 // `bytes` times `numerator / denominator`, rounded towards zero; for shares and percentages without
 // floating point. A share of too much is too much.
 [[nodiscard]] constexpr Bytes scaled(Bytes bytes,

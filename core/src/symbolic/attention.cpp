@@ -12,10 +12,6 @@ using Incoming = std::array<Tensor, kMaxOutputs>;
 
 namespace {
 
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 // [B, A, S, D] that lies in memory as [B, S, A, D].
 Shape heads_last_strides(const Shape& sizes) {
   Shape strides = sizes;
@@ -66,7 +62,8 @@ Backend choose(const DeviceModel& card,
   return Backend::Math;
 }
 
-// Saves q, k, v, the output and the log of the row sums.
+// Saves q, k, v, the output and the log of the row sums. Rule R033: the kernel holds a float32 dQ
+// and, for grouped heads, dK and dV of every query head.
 void formula_flash(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const char* op = "_scaled_dot_product_flash_attention_backward";
   for (std::size_t i = 0; i < 3; ++i) {
@@ -231,7 +228,7 @@ Tensor SymbolicEngine::padded_flash_attention(const Tensor& query,
 }
 
 // convert_boolean_attn_mask and pad_bias: a bool mask becomes an additive one of the query's type,
-// anew in every layer; the kernel wants its last dimension in multiples of 8.
+// anew in every layer (Rule R032); the kernel wants its last dimension in multiples of 8.
 Tensor SymbolicEngine::additive_mask(const Tensor& mask, DType dtype, bool pad) {
   Tensor bias = mask;
   if (mask.dtype() == DType::Bool) bias = fresh("where.self", mask.sizes(), dtype);
@@ -255,9 +252,9 @@ Tensor SymbolicEngine::repeat_heads(Tensor self, std::int64_t times) {
 }
 
 // _scaled_dot_product_attention_math: composite, so that autograd sees every part. The [S, S]
-// scores exist as product, masked and softmax; the softmax is saved. torch 2.13 adds the mask in
-// place except under tensor subclasses; the timelines were recorded under one, and the step follows
-// them.
+// scores exist as product, masked and softmax; the softmax is saved (Rule R034). torch 2.13 adds
+// the mask in place except under tensor subclasses; the timelines were recorded under one, and the
+// step follows them.
 Tensor SymbolicEngine::math_attention(const Tensor& query_,
                                       const Tensor& key_,
                                       const Tensor& value_,

@@ -275,7 +275,11 @@ void SymbolicEngine::accumulate_grad(Node& node, Tensor gradient) {
     if (record_of(variable.grad).base.record() == gradient.record())
       record_of(variable.grad).base.reset();
   } else {
-    variable.grad = fresh("clone", variable.sizes, variable.strides, gradient.dtype());
+    // grad_layout_contract.h, clone_obey_contract
+    const bool dense = is_non_overlapping_and_dense(variable.sizes, variable.strides);
+    variable.grad =
+        dense ? fresh("new_empty_strided", variable.sizes, variable.strides, gradient.dtype())
+              : fresh("clone", variable.sizes, gradient.dtype());
   }
   if (events_.tensors[static_cast<std::size_t>(variable.storage->event_tensor)].role ==
       Role::WeightTrainable) {

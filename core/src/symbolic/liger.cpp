@@ -1,6 +1,6 @@
 // Liger's fused kernels: what their Python code allocates, saves and overwrites. A Python autograd
-// function saves its inputs after its forward has run. Source: liger_kernel/ops/{rms_norm, swiglu,
-// rope, fused_linear_cross_entropy}.py (0.8.5).
+// function runs its forward without recording and saves its inputs after that. Source:
+// liger_kernel/ops/{rms_norm, swiglu, rope, fused_linear_cross_entropy}.py (0.8.5).
 #include <algorithm>
 #include <utility>
 
@@ -20,10 +20,6 @@ std::int64_t next_power_of_two(std::int64_t n) {
   std::int64_t power = 1;
   while (power < n) power *= 2;
   return power;
-}
-
-std::int64_t divide_up(std::int64_t n, std::int64_t by) {
-  return (n + by - 1) / by;
 }
 
 // The input's gradient overwrites the incoming one; the weight's is summed from one float32 row per
@@ -73,6 +69,7 @@ void formula_fused_loss(SymbolicEngine&, Node& node, Incoming&, Gradients& outgo
 Tensor SymbolicEngine::do_liger_rms_norm(const Tensor& input, const Tensor& weight) {
   Node* node = start(formula_rms_norm, {&input, &weight});
   if (node != nullptr) node->dtype = weight.dtype();
+  const NoGrad no_grad(*this);
   Tensor dense = do_contiguous(input);
   const Shape rows = rows_of(input.sizes());
   Tensor flat = alias(dense, rows, contiguous_strides(rows));
@@ -85,6 +82,7 @@ Tensor SymbolicEngine::do_liger_rms_norm(const Tensor& input, const Tensor& weig
 
 Tensor SymbolicEngine::do_liger_silu_mul(const Tensor& gate, const Tensor& up) {
   Node* node = start(formula_silu_mul, {&gate, &up});
+  const NoGrad no_grad(*this);
   const Shape rows = rows_of(gate.sizes());
   Tensor flat_gate = alias(gate, rows, contiguous_strides(rows));
   Tensor flat_up = alias(up, rows, contiguous_strides(rows));

@@ -181,7 +181,8 @@ Tensor SymbolicEngine::do_embedding(const Tensor& weight, const Tensor& indices)
   return finish(node, fresh("embedding", sizes, weight.dtype()));
 }
 
-// torch.ops.bitsandbytes.gemm_4bit: a fused kernel for few rows, else dequantise and multiply.
+// torch.ops.bitsandbytes.gemm_4bit: a fused kernel for few rows, else dequantise and multiply. Rule
+// R022: the whole matrix lives for the time of the product.
 Tensor SymbolicEngine::gemm_4bit(const Tensor& input,
                                  const Packed4bit& weight,
                                  const Tensor& bias) {

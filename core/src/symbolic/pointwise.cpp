@@ -239,8 +239,8 @@ Tensor SymbolicEngine::do_sum(const Tensor& self) {
       node, fresh("sum", Shape{}, is_floating_point(self.dtype()) ? self.dtype() : DType::Int64));
 }
 
-// at::autocast::cached_cast: only casts of float32 leaves that require grad are kept for the
-// scope's life.
+// at::autocast::cached_cast. Rule R060: only casts of float32 leaves that require grad are kept for
+// the scope's life.
 Tensor SymbolicEngine::autocast_input(const Tensor& input) {
   if (!autocast_ || !input.defined() || !is_floating_point(input.dtype()) ||
       input.dtype() == *autocast_) {

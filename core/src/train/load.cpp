@@ -12,10 +12,6 @@ constexpr std::int64_t kNestedBlock = 256;  // and of their statistics under dou
 constexpr std::int64_t kCodes4bit = 16;
 constexpr std::int64_t kCodes8bit = 256;
 
-std::int64_t divide_up(std::int64_t n, std::int64_t by) {
-  return (n + by - 1) / by;
-}
-
 class Loader {
  public:
   Loader(Engine& e, const DenseDecoder& shape, const TrainSetup& setup)
@@ -99,7 +95,8 @@ class Loader {
   }
 
   Tensor parameter(const Shape& shape, DType dtype, const char* op = "empty.memory_format") {
-    Tensor tensor = e_.factory(op, shape, dtype);
+    const bool prepared = plain_dtype_ != setup_.dtype && dtype == plain_dtype_;
+    Tensor tensor = e_.factory(prepared ? "_to_copy" : op, shape, dtype);
     e_.set_requires_grad(tensor, full_);
     e_.mark(tensor, full_ ? Role::WeightTrainable : Role::WeightFrozen);
     return tensor;
@@ -182,8 +179,8 @@ class Loader {
     return tensor;
   }
 
-  // bitsandbytes 0.50, functional.py, quantize_4bit: two codes a byte, one absmax per 64 weights;
-  // double quantisation stores the absmax as 8-bit codes with one float32 per 256 of them.
+  // bitsandbytes 0.50, functional.py, quantize_4bit. Rule R023: two codes a byte, one absmax per 64
+  // weights; double quantisation stores the absmax as 8-bit codes with one float32 per 256 of them.
   Packed4bit pack(std::int64_t out, std::int64_t in) {
     Packed4bit packed;
     packed.shape = Shape{out, in};

@@ -136,7 +136,7 @@ void Optimizer::create_bitsandbytes_states(const Parameter& parameter) {
   for (int i = 0; i < row_->states && on_device; ++i) {
     state("zeros_like", shape, in_8bit ? DType::UInt8 : DType::Float32);
   }
-  const std::int64_t blocks = (elements + kStateBlock - 1) / kStateBlock;
+  const std::int64_t blocks = divide_up(elements, kStateBlock);
   for (int i = 0; i < row_->states && in_8bit; ++i) state("zeros", Shape{blocks}, DType::Float32);
 }
 
