@@ -52,7 +52,8 @@ struct Parameters {
 };
 
 struct Architecture {
-  std::string model_type;
+  std::string model_type;    // the beginning of a very long one
+  std::string stated_dtype;  // of the saved weights, "float32"; empty where the config does not say
   std::int64_t num_layers = 0;
   std::int64_t vocab_size = 0;
   std::int64_t max_position_embeddings = 0;  // 0 where absent

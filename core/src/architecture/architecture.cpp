@@ -3,9 +3,12 @@
 #include "architecture/count.h"
 #include "architecture/dense_decoder.h"
 #include "architecture/unknown_type.h"
+#include "parse/shortened.h"
 
 namespace peakline {
 namespace {
+
+constexpr std::size_t kMaxTypeBytes = 60;
 
 void note_quantised(Fields& fields, Architecture& architecture) {
   const json::Value* quantization = fields.object("quantization_config");
@@ -13,9 +16,22 @@ void note_quantised(Fields& fields, Architecture& architecture) {
   const json::Value* method = quantization->find("quant_method");
   const std::string* name = method ? method->as_string() : nullptr;
   architecture.not_modelled = "The weights are stored quantised (" +
-                              (name ? *name : std::string("unnamed")) +
+                              (name ? shortened(*name) : std::string("unnamed")) +
                               "): training on such a base is not modelled yet.";
   architecture.notes.push_back("Parameters are counted as in the unquantised model.");
+}
+
+// transformers 5 writes "dtype", versions before it "torch_dtype".
+std::string stated_dtype(const json::Value& document) {
+  for (const std::string_view key : {"dtype", "torch_dtype"}) {
+    const json::Value* value = document.find(key);
+    const std::string* name = value ? value->as_string() : nullptr;
+    if (!name) continue;
+    constexpr std::string_view kModule = "torch.";
+    const bool has_module = std::string_view(*name).substr(0, kModule.size()) == kModule;
+    return shortened(std::string_view(*name).substr(has_module ? kModule.size() : 0));
+  }
+  return "";
 }
 
 // A causal run on a config without a language-model head gets one: both readings are given.
@@ -24,8 +40,9 @@ void count_dense(const Task& task, Architecture& architecture) {
   architecture.parameters = count_parameters(decoder, task);
   if (task.head == Head::LanguageModel) return;
   architecture.alternative = count_parameters(decoder, Task{});
-  architecture.notes.push_back(
-      "The class the config names has no language-model head; a causal run adds one.");
+  architecture.notes.push_back("The class the config names has no language-model head: " +
+                               std::to_string(architecture.parameters->total.count()) +
+                               " parameters; a causal run adds one.");
 }
 
 void build_dense(Fields& fields,
@@ -68,9 +85,10 @@ void build_counted(Fields& fields,
 // The fields alone decide; a tie flag that is absent leaves two readings.
 void build_unknown(Fields& fields, const ModelConfig& config, Architecture& architecture) {
   const std::string foreign = foreign_field(config.document);
-  const std::string type = config.model_type.empty()
-                               ? "no model_type"
-                               : "the unknown model_type " + config.model_type.substr(0, 60);
+  const std::string type =
+      config.model_type.empty()
+          ? "no model_type"
+          : "the unknown model_type " + shortened(config.model_type, kMaxTypeBytes);
   if (!foreign.empty()) {
     if (architecture.not_modelled.empty()) {
       architecture.not_modelled =
@@ -84,12 +102,13 @@ void build_unknown(Fields& fields, const ModelConfig& config, Architecture& arch
                                      "rms norms and a gated mlp, and it is read as one.");
   build_dense(fields, config, unknown_family(), architecture);
   if (fields.has("tie_word_embeddings")) return;
-  architecture.assumptions.push_back(
-      "tie_word_embeddings is absent: embedding and head are taken as two weights; the alternative "
-      "is one.");
   DenseDecoder tied = *architecture.dense;
   tied.tie_word_embeddings = true;
   architecture.alternative = count_parameters(tied, Task{});
+  architecture.assumptions.push_back(
+      "tie_word_embeddings is absent: embedding and head are taken as two weights; the alternative "
+      "is one, with " +
+      std::to_string(architecture.alternative->total.count()) + " parameters.");
 }
 
 Error too_large() {
@@ -105,7 +124,8 @@ Result<Architecture> build_architecture(const ModelConfig& config) {
   Errors errors;
   Fields fields(config.document, "", errors);
   Architecture architecture;
-  architecture.model_type = config.model_type;
+  architecture.model_type = shortened(config.model_type);
+  architecture.stated_dtype = stated_dtype(config.document);
   note_quantised(fields, architecture);
   const data::FamiliesRow* family = find_family(config.model_type);
   if (!family) {

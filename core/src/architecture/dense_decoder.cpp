@@ -1,5 +1,7 @@
 #include "architecture/dense_decoder.h"
 
+#include "parse/shortened.h"
+
 namespace peakline {
 namespace {
 
@@ -58,8 +60,7 @@ void check_sizes(Fields& fields, const DenseDecoder& d) {
                             std::to_string(d.num_attention_heads) + " where head_dim is not given");
   }
   // transformers 5.24 configuration_utils.py, validate_layer_type: for every config that has both.
-  const json::Value* value = fields.document().find("layer_types");
-  const json::Array* types = value ? value->as_array() : nullptr;
+  const json::Array* types = fields.texts("layer_types");
   if (types && static_cast<std::int64_t>(types->size()) != d.num_hidden_layers) {
     fields.inconsistent("layer_types",
                         "got " + std::to_string(types->size()) +
@@ -124,7 +125,8 @@ void resolve_sliding(Fields& fields,
         fields.size("max_window_layers", 0).value_or(family.max_window_layers);
     d.num_sliding_layers = full < d.num_hidden_layers ? d.num_hidden_layers - full : 0;
   }
-  const json::Array* types = fields.array("layer_types");
+  const json::Value* value = fields.document().find("layer_types");
+  const json::Array* types = value ? value->as_array() : nullptr;
   if (types && !read_layer_types(*types, d)) {
     refuse(architecture,
            "The step of sliding and full attention in alternation is not modelled yet.");
@@ -146,7 +148,8 @@ void resolve_activation(Fields& fields, DenseDecoder& d, Architecture& architect
       return;
     }
   }
-  refuse(architecture, "The step of the activation \"" + name + "\" is not modelled yet.");
+  refuse(architecture,
+         "The step of the activation \"" + shortened(name) + "\" is not modelled yet.");
 }
 
 }  // namespace

@@ -101,4 +101,15 @@ const json::Array* Fields::array(std::string_view key) {
   return value->as_array();
 }
 
+const json::Array* Fields::texts(std::string_view key) {
+  const json::Array* elements = array(key);
+  if (!elements) return nullptr;
+  for (const json::Value& element : *elements) {
+    if (element.as_string()) continue;
+    wrong_type(key, element, "a list of strings");
+    return nullptr;
+  }
+  return elements;
+}
+
 }  // namespace peakline

@@ -31,6 +31,7 @@ class Fields {
   // An object, or nullptr where absent or null.
   [[nodiscard]] const json::Value* object(std::string_view key);
   [[nodiscard]] const json::Array* array(std::string_view key);
+  [[nodiscard]] const json::Array* texts(std::string_view key);  // a list of strings
 
   // True while no mistake was found: what follows from a size is only checked where all are good.
   [[nodiscard]] bool good() const { return errors_.empty(); }

@@ -1,7 +1,11 @@
 #include "architecture/unknown_type.h"
 
+#include "parse/shortened.h"
+
 namespace peakline {
 namespace {
+
+constexpr std::size_t kMaxFieldBytes = 60;
 
 constexpr std::string_view kRequired[] = {
     "vocab_size",
@@ -83,7 +87,7 @@ std::string foreign_field(const json::Value& document) {
     const bool says_nothing = member.second.is_null();
     if (says_nothing || contains(kRequired, member.first) || contains(kHarmless, member.first))
       continue;
-    return "the field " + member.first.substr(0, 60);
+    return "the field " + shortened(member.first, kMaxFieldBytes);
   }
   return "";
 }

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "parse/setup_values.h"
+#include "parse/shortened.h"
 
 namespace peakline {
 namespace {
 
 constexpr std::int64_t kMaxTokensPerStep = std::int64_t{1} << 31;
+// A sentence shows the beginning of a long value; the report's setup has the whole.
+constexpr std::size_t kMaxShownValue = 80;
 constexpr std::string_view kOldCard = "below compute capability 8.0";
 
 bool begins_with(std::string_view text, std::string_view prefix) {
@@ -19,7 +22,17 @@ void contradiction(Errors& errors, std::string_view name, std::string message, s
       {ErrorCode::SetupInconsistent, pointer_to(name), std::move(message), std::move(hint)});
 }
 
+// True where one of the values to be compared is a mistake of its own.
+template <std::size_t N>
+bool any_refused(const SetupValues& values, const std::string_view (&names)[N]) {
+  return std::any_of(std::begin(names), std::end(names), [&](std::string_view name) {
+    return values.refused(name);
+  });
+}
+
 void check_card(const SetupValues& values, Errors& errors) {
+  constexpr std::string_view kCompared[] = {"gpu.name", "gpu.compute_capability"};
+  if (any_refused(values, kCompared)) return;
   if (capability_of(values) >= kFirstBfloat16Capability) return;
   const std::string card =
       values.text("gpu.name") + " (" + values.text("gpu.compute_capability") + ")";
@@ -46,6 +59,15 @@ void check_card(const SetupValues& values, Errors& errors) {
 // torch 2.13 amp/grad_scaler.py: unscale_ raises "Attempting to unscale FP16 gradients". Clipping
 // calls it, and so does the scaler's step unless the optimizer is fused.
 void check_scaler(const SetupValues& values, Errors& errors) {
+  constexpr std::string_view kCompared[] = {"method",
+                                            "trainer",
+                                            "dtype",
+                                            "autocast",
+                                            "optim",
+                                            "max_grad_norm",
+                                            "lora.adapter_dtype",
+                                            "lora.autocast_adapter_dtype"};
+  if (any_refused(values, kCompared)) return;
   const std::string method = values.text("method");
   const bool scaled = values.text("autocast") == "fp16" && values.text("trainer") != "none" &&
                       method != "inference";
@@ -78,50 +100,38 @@ void check_scaler(const SetupValues& values, Errors& errors) {
   }
 }
 
-// A setting that some other setting switches off.
-void note_idle(const SetupValues& values, std::vector<std::string>& notes) {
+// Which other setting switches this one off; empty where none does. An 8-bit base is one whatever
+// the method is: full training of it is refused, adapters are trained on it.
+std::string why_idle(const SetupValues& values, std::string_view name) {
   const std::string method = values.text("method");
   const bool adapters = method == "lora" || method == "qlora";
-  for (const SetupField& field : setup_fields()) {
-    if (!values.given(field.name)) continue;
-    std::string why;
-    if (begins_with(field.name, "lora.") && !adapters)
-      why = "the method " + method + " has no adapters";
-    if (begins_with(field.name, "quantization.") && method != "qlora") {
-      why = "the method " + method + " does not quantise";
-    }
-    if (field.name == "use_reentrant" && !values.flag("gradient_checkpointing")) {
-      why = "gradient_checkpointing is off";
-    }
-    if (!why.empty()) notes.push_back(std::string(field.name) + " has no effect: " + why + ".");
-  }
+  if (name == "quantization.load_in_8bit") return "";
+  if (begins_with(name, "lora.") && !adapters) return "the method " + method + " has no adapters";
+  if (begins_with(name, "quantization.") && method != "qlora")
+    return "the method " + method + " does not quantise";
+  if (name == "use_reentrant" && !values.flag("gradient_checkpointing"))
+    return "gradient_checkpointing is off";
+  return "";
 }
 
-bool is_idle(const SetupValues& values, std::string_view name) {
-  const std::string method = values.text("method");
-  if (begins_with(name, "lora.")) return method != "lora" && method != "qlora";
-  return begins_with(name, "quantization.") && method != "qlora";
+void note_idle(const SetupValues& values, std::vector<std::string>& notes) {
+  for (const SetupField& field : setup_fields()) {
+    const std::string why = values.given(field.name) ? why_idle(values, field.name) : std::string();
+    if (!why.empty()) notes.push_back(std::string(field.name) + " has no effect: " + why + ".");
+  }
 }
 
 bool same_value(const json::Value& a, const json::Value& b) {
   return json::dump(a) == json::dump(b);
 }
 
-// A sentence shows the beginning of a long value; the report's setup has the whole.
-std::string shortened(std::string text) {
-  constexpr std::size_t kMaxShown = 80;
-  if (text.size() <= kMaxShown) return text;
-  std::size_t end = kMaxShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole UTF-8
-  return text.substr(0, end) + "...";
-}
-
 void note_not_modelled(const SetupValues& values, TrainSetup& setup) {
   for (const SetupField& field : setup_fields()) {
     const json::Value& value = values.at(field.name);
-    if (!values.given(field.name) || is_idle(values, field.name)) continue;
+    if (!values.given(field.name) || !why_idle(values, field.name).empty()) continue;
     if (same_value(value, field_literal(field.kind, field.fallback))) continue;
-    const std::string assignment = std::string(field.name) + " = " + shortened(json::dump(value));
+    const std::string assignment =
+        std::string(field.name) + " = " + shortened(json::dump(value), kMaxShownValue);
     if (field.effect == Effect::Later) {
       setup.not_modelled.push_back(assignment + " is not modelled yet");
     } else if (begins_with(field.name, "stack.")) {

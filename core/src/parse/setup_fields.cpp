@@ -319,7 +319,12 @@ constexpr SetupField kFields[] = {
           "RTX 3060 12GB",
           Modelled,
           "A card of the catalogue, or custom."),
-    integer("gpu.count", 1, 1048576, "1", Later, "Number of equal cards."),
+    integer("gpu.count",
+            1,
+            1048576,
+            "1",
+            Later,
+            "Number of equal cards; more than one is not modelled yet."),
     integer(
         "gpu.total_bytes", 1, kMaxBytes, "1", Modelled, "Memory the driver reports for one card."),
     integer("gpu.used_by_others_bytes",

@@ -44,7 +44,7 @@ void resolve_from_catalogue(SetupValues& values,
 
 void resolve_custom(SetupValues& values, Errors& errors, std::vector<std::string>& notes) {
   default_to(values, "gpu.name", text_value(std::string(kCustom)), Origin::Derived);
-  if (!values.has("gpu.total_bytes")) {
+  if (!values.has("gpu.total_bytes") && !values.refused("gpu.total_bytes")) {
     errors.push_back(
         {ErrorCode::SetupInconsistent,
          "/gpu/total_bytes",

@@ -78,7 +78,9 @@ class Reader {
     for (const auto& [key, value] : members) {
       const std::string name = group.empty() ? key : group + "." + key;
       if (const SetupField* field = find_setup_field(name)) {
+        const std::size_t before = errors_.size();
         check(*field, value);
+        if (errors_.size() > before) values_.refuse(name);
       } else if (group.empty() && is_setup_group(key)) {
         read_group(key, value);
       } else {

@@ -63,7 +63,14 @@ std::vector<std::string> SetupValues::texts(std::string_view name) const {
 
 void SetupValues::set(std::string_view name, json::Value value, Origin origin) {
   const std::size_t index = index_of(name);
-  if (index < slots_.size()) slots_[index] = {std::move(value), origin};
+  if (index >= slots_.size()) return;
+  slots_[index].value = std::move(value);
+  slots_[index].origin = origin;
+}
+
+void SetupValues::refuse(std::string_view name) {
+  const std::size_t index = index_of(name);
+  if (index < slots_.size()) slots_[index].refused = true;
 }
 
 void SetupValues::set_default(std::string_view name, std::string_view literal, Origin origin) {

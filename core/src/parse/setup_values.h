@@ -18,6 +18,8 @@ class SetupValues {
 
   [[nodiscard]] bool given(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return slot(name).value.has_value(); }
+  // Given, but wrong: its error is told, and what its default means beside other values is not.
+  [[nodiscard]] bool refused(std::string_view name) const { return slot(name).refused; }
   // The value; Null where nothing is set. Unknown names are our own mistake and read as Null.
   [[nodiscard]] const json::Value& at(std::string_view name) const;
   [[nodiscard]] bool is_null(std::string_view name) const { return at(name).is_null(); }
@@ -28,6 +30,7 @@ class SetupValues {
   [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
 
   void set(std::string_view name, json::Value value, Origin origin);
+  void refuse(std::string_view name);
   // Sets a table cell where nothing is set yet.
   void set_default(std::string_view name, std::string_view literal, Origin origin);
 
@@ -39,6 +42,7 @@ class SetupValues {
   struct Slot {
     std::optional<json::Value> value;
     Origin origin = Origin::Derived;
+    bool refused = false;
   };
   [[nodiscard]] const Slot& slot(std::string_view name) const;
 
