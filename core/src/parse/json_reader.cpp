@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "parse/encoding.h"
 #include "parse/syntax_error.h"
 #include "peakline/json.h"
 
@@ -105,6 +106,7 @@ class Reader {
   bool end_array() { return close(); }
 
   bool parse_error(std::size_t, const std::string& token, const nlohmann::detail::exception& e) {
+    if (stopped_at_zero_byte()) return zero_byte();
     const SyntaxProblem problem{text_, cursor_.offset, e.what(), token, frames_.size()};
     Error error = explain_syntax_error(problem);
     if (error.where.empty()) error.where = place_text(cursor_.last);
@@ -113,6 +115,7 @@ class Reader {
   }
 
   Result<Value> finish(bool complete) {
+    if (complete && stopped_at_zero_byte()) zero_byte();
     append_duplicates();
     if (!errors_.empty()) return std::move(errors_);
     if (!complete || !root_) {
@@ -126,6 +129,17 @@ class Reader {
     Value value;
     std::string key;  // of the member being read, where value is an object
   };
+
+  // To the lexer a zero byte is the end of the text, whatever follows.
+  bool stopped_at_zero_byte() const {
+    return cursor_.offset > 0 && text_[cursor_.offset - 1] == '\0';
+  }
+
+  bool zero_byte() {
+    return stop(ErrorCode::JsonSyntax,
+                "got a zero byte, expected text",
+                "The file is damaged or is no text: copy or download it again.");
+  }
 
   // The lexer has read one character beyond a number, unless the number ends the document.
   Place number_end() const {
@@ -274,6 +288,12 @@ Result<Value> parse(std::string_view text) {
                  "got " + std::to_string(text.size()) + " bytes, expected at most " +
                      std::to_string(kMaxDocumentBytes),
                  "A model's config.json has a few kilobytes; is this the right file?"};
+  }
+  if (const std::optional<std::string_view> encoding = foreign_encoding(text)) {
+    return Error{ErrorCode::JsonEncoding,
+                 "line 1, column 1",
+                 "got " + std::string(*encoding) + " text, expected UTF-8 text",
+                 "Save the file as UTF-8."};
   }
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return Error{ErrorCode::JsonEmpty,

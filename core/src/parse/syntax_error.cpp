@@ -75,12 +75,6 @@ std::string hint_for(const SyntaxProblem& problem, bool at_end) {
 
 Error explain_syntax_error(const SyntaxProblem& problem) {
   const std::string why = essence(problem.reason);
-  if (starts_with(problem.text, "\xFF\xFE") || starts_with(problem.text, "\xFE\xFF")) {
-    return {ErrorCode::JsonEncoding,
-            "",
-            "got UTF-16 text, expected UTF-8 text",
-            "Save the file as UTF-8."};
-  }
   const bool bad_utf8 =
       why.find("ill-formed UTF-8") != std::string::npos || why.find("BOM") != std::string::npos;
   if (bad_utf8) {
