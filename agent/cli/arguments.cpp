@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <cstddef>
+#include <map>
 
 #include "cli/command.h"
 #include "cli/nearest.h"
@@ -64,15 +65,16 @@ class Canonicalizer {
       const std::string denied = "--" + name.substr(5);
       const CLI::Option* base = app_->get_option_no_throw(denied);
       if (base != nullptr && is_switch(*base) && equals == std::string::npos) {
-        out_.push_back(denied + "=false");
-        return;
+        return push(*base, denied, "false");
       }
     }
     if (option == nullptr) return unknown(typed, name);
     if (equals != std::string::npos && equals + 1 == word.size()) {
       missing(typed, "nothing");
+    } else if (equals != std::string::npos && is_switch(*option)) {
+      take_truth(*option, name, typed, word.substr(equals + 1));
     } else if (equals != std::string::npos) {
-      out_.push_back(name + word.substr(equals));
+      push(*option, name, word.substr(equals + 1));
     } else {
       take_value(*option, name, typed);
     }
@@ -86,16 +88,47 @@ class Canonicalizer {
     const std::size_t value = word.size() > 2 && word[2] == '=' ? 3 : 2;
     if (option->get_items_expected_max() == 0 || word.size() == 2) {
       take_value(*option, name, name);
+    } else if (is_switch(*option)) {
+      take_truth(*option, name, name, word.substr(value));
     } else {
       push(*option, name, word.substr(value));
     }
   }
 
-  // CLI11 reads "--name=value" whatever the value looks like.
+  // CLI11 reads "--name=value" whatever the value looks like. An option may be repeated as long as
+  // it says the same; those of setup keys are compared later, as values.
   void push(const CLI::Option& option, const std::string& name, const std::string& value) {
     const std::string long_name =
         option.get_lnames().empty() ? name : "--" + option.get_lnames()[0];
+    if (option.get_multi_option_policy() == CLI::MultiOptionPolicy::Throw) {
+      const auto [first, is_new] = single_.emplace(long_name, value);
+      if (!is_new && first->second != value) {
+        errors_.push_back(
+            {ErrorCode::UsageConflict,
+             long_name,
+             "got \"" + first->second + "\" and \"" + value + "\", expected one value",
+             "give it once"});
+      }
+      if (!is_new) return;
+    }
     out_.push_back(long_name + "=" + value);
+  }
+
+  // "--ckpt=false". Null is a value of some keys that are switches.
+  void take_truth(const CLI::Option& option,
+                  const std::string& name,
+                  const std::string& typed,
+                  const std::string& value) {
+    const std::string_view truth = truth_word(value);
+    const bool is_null = value == "null" || value == "None";
+    if (truth.empty() && !is_null) {
+      errors_.push_back({ErrorCode::UsageBadValue,
+                         typed,
+                         "got \"" + value + "\", expected true or false",
+                         "alone it means true; see --help"});
+      return;
+    }
+    push(option, name, is_null ? value : std::string(truth));
   }
 
   void take_value(const CLI::Option& option, const std::string& name, const std::string& typed) {
@@ -143,6 +176,7 @@ class Canonicalizer {
   const std::vector<std::string>& words_;
   Errors& errors_;
   std::size_t next_ = 0;
+  std::map<std::string, std::string> single_;  // option -> its one value
   std::vector<std::string> out_;
 };
 

@@ -17,7 +17,13 @@ CLI::Option* add_switch(CLI::App& app,
                         const std::string& names,
                         bool& value,
                         const std::string& meaning) {
-  CLI::Option* option = app.add_option(names, value, meaning);
+  CLI::Option* option = app.add_option(
+      names,
+      [&value](const CLI::results_t& words) {
+        value = words.back() == "true";
+        return true;
+      },
+      meaning);
   make_switch(*option);
   return option;
 }

@@ -56,10 +56,10 @@ ExitCode fit(FitOptions& options) {
   if (!asked) return fail_fit(options, asked.error());
   const Result<Report> report = estimate(asked->model.config, asked->setup);
   if (!report) return fail_fit(options, options.question.named(report.error(), asked->model));
-  const std::string text = options.json
-                               ? to_json(*report) + "\n"
-                               : report_text(*report, asked->model.name, terminal_of(Stream::Out));
-  return print(text) ? exit_code_of(report->verdict.answer) : ExitCode::OurFault;
+  const bool printed =
+      options.json ? print_json(to_json(*report))
+                   : print(report_text(*report, asked->model.name, terminal_of(Stream::Out)));
+  return printed ? exit_code_of(report->verdict.answer) : ExitCode::OurFault;
 }
 
 std::function<ExitCode()> attach(CLI::App& app) {

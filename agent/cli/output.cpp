@@ -18,6 +18,10 @@ bool print(std::string_view text) {
   return false;
 }
 
+bool print_json(std::string_view json) {
+  return print(tame_json(json) + "\n");
+}
+
 ExitCode fail(const Errors& errors, std::string_view excerpt) {
   const std::string text = error_text(errors, terminal_of(Stream::Err)) + std::string(excerpt);
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -25,7 +29,7 @@ ExitCode fail(const Errors& errors, std::string_view excerpt) {
 }
 
 ExitCode fail_with_json(const Errors& errors) {
-  print(errors_json(errors) + "\n");
+  print_json(errors_json(errors));
   return fail(errors);
 }
 

@@ -11,6 +11,9 @@ namespace peakline::cli {
 // False where stdout could not take all of it (a full disk); a reader that went away is no mistake.
 bool print(std::string_view text);
 
+// The same for JSON text, with a line break after it.
+bool print_json(std::string_view json);
+
 // Says all errors on stderr, then `excerpt`, and returns the exit code they mean.
 ExitCode fail(const Errors& errors, std::string_view excerpt = {});
 

@@ -5,6 +5,7 @@
 
 #include "cli/error_text.h"
 #include "cli/file.h"
+#include "cli/report_setup.h"
 #include "cli/setup_values.h"
 #include "peakline/estimate.h"
 #include "peakline/gpu_catalogue.h"
@@ -60,14 +61,16 @@ void Question::attach(CLI::App& app) {
   app.add_option("--revision", revision_, "Branch, tag or commit of a hub model; main otherwise.")
       ->option_text("--revision WORD")
       ->group("The model");
-  app.add_option("-s,--setup", setup_file_, "A JSON file of settings, as in a report's \"setup\".")
+  app.add_option("-s,--setup",
+                 setup_file_,
+                 "A JSON file of settings, or a report: its settings without the defaults.")
       ->option_text("-s, --setup FILE")
       ->group("The model");
   setup_.attach(app);
 }
 
 // An object, empty where there is no file or a wrong one.
-json::Value Question::setup_file(Errors& errors) const {
+json::Value Question::setup_file(Errors& errors) {
   json::Value nothing{json::Object{}};
   if (setup_file_.empty()) return nothing;
   if (setup_file_ == "-" && model_ == "-") {
@@ -97,7 +100,9 @@ json::Value Question::setup_file(Errors& errors) const {
                       "write {\"method\": \"qlora\"}"});
     return nothing;
   }
-  return std::move(*document);
+  GivenSetup given = given_setup(std::move(*document));
+  setup_place_ = setup_file_ + ": " + given.place;
+  return std::move(given.document);
 }
 
 Result<Asked> Question::read() {
@@ -125,7 +130,7 @@ Result<Asked> Question::read() {
 std::string Question::place_in_setup(const std::string& pointer) const {
   std::string given = setup_.given_option_at(pointer);
   if (!given.empty()) return given;
-  if (!setup_file_.empty()) return setup_file_ + ": " + pointer;
+  if (!setup_file_.empty()) return setup_place_ + pointer;
   const std::string option = setup_.option_at(pointer);
   return option.empty() ? pointer : option;
 }

@@ -33,12 +33,13 @@ class Question {
   [[nodiscard]] const std::string& excerpt() const { return excerpt_; }
 
  private:
-  [[nodiscard]] json::Value setup_file(Errors& errors) const;
+  [[nodiscard]] json::Value setup_file(Errors& errors);
   [[nodiscard]] std::string place_in_setup(const std::string& pointer) const;
 
   std::string model_;
   std::string revision_;
   std::string setup_file_;
+  std::string setup_place_;  // where a pointer into the setup begins: "report.json: /setup"
   SetupOptions setup_;
   std::string excerpt_;
 };

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <system_error>
 
 #include "cli/arguments.h"
@@ -50,22 +51,6 @@ const Command* find_command(const std::string& word) {
   return nullptr;
 }
 
-// CLI11 explains itself in its own words; only what canonical_arguments cannot see reaches it.
-Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    return {ErrorCode::UsageMissing,
-            "",
-            std::string(error.what()) + ", but was not given",
-            "see --help"};
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    std::string words;
-    for (const std::string& word : app.remaining(true)) words += " " + word;
-    return {ErrorCode::UsageConflict, "", "got more words than expected:" + words, "see --help"};
-  }
-  return {ErrorCode::UsageBadValue, "", error.what(), "see --help"};
-}
-
 // The nested subcommand that the words lead to, or `app` itself.
 const CLI::App& app_named_in(const CLI::App& app, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
@@ -74,6 +59,63 @@ const CLI::App& app_named_in(const CLI::App& app, const std::vector<std::string>
     if (!nested.empty()) return *nested.front();
   }
   return app;
+}
+
+// Whoever asks for JSON reads mistakes as JSON as well, also those made before options are known.
+bool wants_json(const std::vector<std::string>& words) {
+  bool wants = false;
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = canonical_option(words[i].substr(0, equals));
+    if (name == "--no-json") wants = false;
+    if (name != "--json") continue;
+    const bool has_next = equals == std::string::npos && i + 1 < words.size();
+    wants = truth_word(equals != std::string::npos ? words[i].substr(equals + 1)
+                       : has_next                  ? words[i + 1]
+                                                   : "") != "false";
+  }
+  return wants;
+}
+
+ExitCode fail_as_asked(const Errors& errors, const std::vector<std::string>& words) {
+  return wants_json(words) ? fail_with_json(errors) : fail(errors);
+}
+
+// A word after a switch that is neither true nor false, nor the model: what it was meant for.
+std::optional<Error> stray_truth(const CLI::App& app, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i + 1 < words.size() && words[i] != "--"; ++i) {
+    const std::string& next = words[i + 1];
+    if (!words[i].starts_with('-') || next.starts_with('-') || looks_like_model(next)) continue;
+    const bool is_long = words[i].starts_with("--");
+    const CLI::Option* option =
+        app.get_option_no_throw(is_long ? canonical_option(words[i]) : words[i]);
+    if (option == nullptr || !is_switch(*option) || !truth_word(next).empty()) continue;
+    return Error{ErrorCode::UsageBadValue,
+                 words[i],
+                 "got \"" + next + "\", expected true or false",
+                 "alone it means true; see --help"};
+  }
+  return std::nullopt;
+}
+
+// CLI11 explains itself in its own words; only what canonical_arguments cannot see reaches it.
+Error usage_error(const CLI::App& app,
+                  const CLI::ParseError& error,
+                  const std::vector<std::string>& words) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return {ErrorCode::UsageMissing,
+            "",
+            std::string(error.what()) + ", but was not given",
+            "see --help"};
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    if (const std::optional<Error> stray = stray_truth(app_named_in(app, words), words))
+      return *stray;
+    std::string extra;
+    for (const std::string& word : app.remaining(true)) extra += " " + word;
+    return {ErrorCode::UsageConflict, "", "got more words than expected:" + extra, "see --help"};
+  }
+  return {ErrorCode::UsageBadValue, "", error.what(), "see --help"};
 }
 
 ExitCode run_command(const Command& command, const std::vector<std::string>& words) {
@@ -88,11 +130,11 @@ ExitCode run_command(const Command& command, const std::vector<std::string>& wor
         command_help(app_named_in(app, canonical), terminal_of(Stream::Out), all);
     return print(text) ? ExitCode::Fits : ExitCode::OurFault;
   }
-  if (!errors.empty()) return fail(errors);
+  if (!errors.empty()) return fail_as_asked(errors, words);
   try {
     app.parse(std::vector<std::string>(canonical.rbegin(), canonical.rend()));
   } catch (const CLI::ParseError& error) {
-    return fail({usage_error(app, error)});
+    return fail_as_asked({usage_error(app, error, words)}, words);
   }
   return action();
 }
@@ -116,7 +158,7 @@ ExitCode run(const std::vector<std::string>& words) {
     return print(overview(terminal)) ? ExitCode::Fits : ExitCode::OurFault;
   }
   const Command* command = find_command(first);
-  if (command == nullptr) return fail({unknown_command(first)});
+  if (command == nullptr) return fail_as_asked({unknown_command(first)}, words);
   return run_command(*command, {words.begin() + 1, words.end()});
 }
 

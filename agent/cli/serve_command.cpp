@@ -1,4 +1,5 @@
 // peakline serve: the page on this machine, without the internet.
+#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -24,7 +25,7 @@ constexpr const char* kExamples =
     "  peakline serve --port 8080\n";
 
 struct ServeOptions {
-  int port = 0;
+  std::string port;
   std::string site;
 };
 
@@ -36,6 +37,16 @@ Result<serve::SiteFiles> site_files(const std::string& folder) {
                "--site",
                "the page was not found beside this program (../share/peakline/site)",
                "give the folder that holds the page's index.html"};
+}
+
+// 0, a free one, where nothing was given.
+std::optional<int> port_of(const std::string& text) {
+  int port = 0;
+  const char* end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, port);
+  if (text.empty()) return 0;
+  if (read.ec != std::errc() || read.ptr != end || port < 0 || port > 65535) return std::nullopt;
+  return port;
 }
 
 // Ctrl-C and a polite kill end the program; threads started later inherit the mask.
@@ -58,10 +69,11 @@ class StopSignals {
 };
 
 ExitCode serve_page(const ServeOptions& options) {
-  if (options.port < 0 || options.port > 65535) {
+  const std::optional<int> port = port_of(options.port);
+  if (!port) {
     return fail({{ErrorCode::UsageBadValue,
                   "--port",
-                  "got " + std::to_string(options.port) + ", expected 0 to 65535",
+                  "got \"" + options.port + "\", expected 0 to 65535",
                   "leave --port out to get a free one"}});
   }
   Result<serve::SiteFiles> files = site_files(options.site);
@@ -69,16 +81,16 @@ ExitCode serve_page(const ServeOptions& options) {
   const bool has_module = files->contains("/wasm/peakline.wasm");
   const StopSignals signals;
   const Result<std::unique_ptr<serve::Server>> server =
-      serve::Server::start(std::move(*files), options.port);
+      serve::Server::start(std::move(*files), *port);
   if (!server) return fail(server.error());
-  print("Peakline is at http://127.0.0.1:" + std::to_string((*server)->port()) +
-        "/\nOnly this machine can reach it. Ctrl-C ends it.\n");
-  if (!has_module) {
-    print("The page has no wasm/peakline.wasm and cannot compute: build the wasm preset.\n");
-  }
+  std::string where = "Peakline is at http://127.0.0.1:" + std::to_string((*server)->port()) +
+                      "/\nOnly this machine can reach it. Ctrl-C ends it.\n";
+  if (!has_module)
+    where += "The page has no wasm/peakline.wasm and cannot compute: build the wasm preset.\n";
+  // A page at an address that nobody was told is of no use.
+  if (!print(where)) return ExitCode::OurFault;
   signals.wait();
-  print("\nEnded.\n");
-  return ExitCode::Fits;
+  return print("\nEnded.\n") ? ExitCode::Fits : ExitCode::OurFault;
 }
 
 std::function<ExitCode()> attach(CLI::App& app) {

@@ -52,6 +52,18 @@ Result<std::string> single_value(const CLI::Option& option, const std::string& n
   return words.front();
 }
 
+Error both_given(const std::string& name, const std::string& other) {
+  return {ErrorCode::UsageConflict, name, "got " + other + " as well", "give one of them"};
+}
+
+// The word a key of the top has once defaults are added; the given one where other mistakes keep
+// them away.
+std::string resolved_word(const json::Value& document, std::string_view key) {
+  const Result<TrainSetup> setup = parse_train_setup(json::dump(document));
+  const json::Value* value = (setup ? setup->document : document).find(key);
+  return value == nullptr || value->as_string() == nullptr ? "" : *value->as_string();
+}
+
 // "/lora/target_modules/0" is inside "lora.target_modules".
 bool is_at(std::string_view pointer, std::string_view key) {
   if (!pointer.starts_with('/')) return false;
@@ -70,7 +82,9 @@ void SetupOptions::attach(CLI::App& app) {
 
 void SetupOptions::attach_card(CLI::App& app) {
   CLI::Option* gpu = add_raw_option(
-      app, "-g,--gpu", "A card by name, and how many: \"RTX 4090\", \"A100 80GBx4\".");
+      app,
+      "-g,--gpu",
+      "A card by name: \"RTX 4090\". Several (\"A100 80GBx4\") are read and not modelled yet.");
   gpu->option_text("-g, --gpu NAME[xN]")->group(kCardGroup);
   gpu_ = gpu;
   CLI::Option* vram = add_raw_option(
@@ -96,9 +110,9 @@ void SetupOptions::attach_keys(CLI::App& app) {
 
 void SetupOptions::attach_shorthands(CLI::App& app) {
   const Shorthand all[] = {
-      {nullptr, "--bf16", "autocast", "bf16"},
-      {nullptr, "--fp16", "autocast", "fp16"},
-      {nullptr, "--load-in-4bit", "method", "qlora"},
+      {nullptr, "--bf16", "autocast", "bf16", true},
+      {nullptr, "--fp16", "autocast", "fp16", true},
+      {nullptr, "--load-in-4bit", "method", "qlora", false},
   };
   for (Shorthand shorthand : all) {
     CLI::Option* option = add_raw_option(app, shorthand.name, "");
@@ -168,21 +182,64 @@ void SetupOptions::apply_keys(json::Value& document, Errors& errors) const {
   }
 }
 
+// First what is affirmed, then what is denied, so that "--bf16 --fp16 false" says bf16.
 void SetupOptions::apply_shorthands(json::Value& document, Errors& errors) const {
+  std::vector<const Shorthand*> affirmed;
+  std::vector<const Shorthand*> denied;
   for (const Shorthand& shorthand : shorthands_) {
-    if (shorthand.option->count() == 0 || shorthand.option->results().back() != "true") continue;
-    const Row* row = row_at("/" + std::string(shorthand.key));
-    if (row == nullptr) continue;
-    const bool clashes =
-        row->option->count() > 0 && row->option->results().back() != shorthand.value;
-    if (clashes) {
-      errors.push_back({ErrorCode::UsageConflict,
-                        shorthand.name,
-                        "got " + row->names.main + " " + row->option->results().back() + " as well",
-                        "give one of them"});
+    if (shorthand.option->count() == 0) continue;
+    const Result<std::string> word = single_value(*shorthand.option, shorthand.name);
+    if (!word) {
+      errors.push_back(word.error().front());
+    } else {
+      (*word == "true" ? affirmed : denied).push_back(&shorthand);
     }
-    set_member(document, shorthand.key, json::Value{std::string(shorthand.value)});
   }
+  for (std::size_t i = 0; i < affirmed.size(); ++i) {
+    const auto other = std::find_if(affirmed.begin(), affirmed.end(), [&](const Shorthand* before) {
+      return before->key == affirmed[i]->key;
+    });
+    if (*other != affirmed[i]) {
+      errors.push_back(both_given(affirmed[i]->name, (*other)->name));
+    } else {
+      affirm(*affirmed[i], document, errors);
+    }
+  }
+  for (const Shorthand* shorthand : denied) deny(*shorthand, document, errors);
+}
+
+void SetupOptions::affirm(const Shorthand& shorthand, json::Value& document, Errors& errors) const {
+  const std::string given = given_word(shorthand.key);
+  if (!given.empty() && given != shorthand.value) {
+    errors.push_back(
+        both_given(shorthand.name, option_at("/" + std::string(shorthand.key)) + " " + given));
+  }
+  set_member(document, shorthand.key, json::Value{std::string(shorthand.value)});
+}
+
+// A key that may be null loses the denied value, also where that is only the default. Another has
+// no value to fall back to.
+void SetupOptions::deny(const Shorthand& shorthand, json::Value& document, Errors& errors) const {
+  if (resolved_word(document, shorthand.key) != shorthand.value) return;
+  const std::string given = given_word(shorthand.key);
+  const std::string option = option_at("/" + std::string(shorthand.key));
+  if (!given.empty()) {
+    errors.push_back(both_given(shorthand.name + " false", option + " " + given));
+  } else if (shorthand.denial_is_null) {
+    set_member(document, shorthand.key, json::Value{json::Null{}});
+  } else {
+    errors.push_back({ErrorCode::UsageConflict,
+                      shorthand.name,
+                      "got false where the " + std::string(shorthand.key) + " is " +
+                          std::string(shorthand.value),
+                      "give another with " + option});
+  }
+}
+
+// The word given with the key's own option; empty without it.
+std::string SetupOptions::given_word(std::string_view key) const {
+  const Row* row = row_at("/" + std::string(key));
+  return row == nullptr || row->option->count() == 0 ? "" : row->option->results().back();
 }
 
 const SetupOptions::Row* SetupOptions::row_at(std::string_view pointer) const {

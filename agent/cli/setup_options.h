@@ -42,6 +42,7 @@ class SetupOptions {
     std::string name;
     std::string_view key;
     std::string_view value;
+    bool denial_is_null = false;  // --bf16 false: no autocast, where that is what would be
   };
 
   void attach_card(CLI::App& app);
@@ -50,6 +51,9 @@ class SetupOptions {
   void apply_card(json::Value& document, Errors& errors) const;
   void apply_keys(json::Value& document, Errors& errors) const;
   void apply_shorthands(json::Value& document, Errors& errors) const;
+  void affirm(const Shorthand& shorthand, json::Value& document, Errors& errors) const;
+  void deny(const Shorthand& shorthand, json::Value& document, Errors& errors) const;
+  [[nodiscard]] std::string given_word(std::string_view key) const;
   [[nodiscard]] const Row* row_at(std::string_view pointer) const;
 
   std::vector<Row> rows_;

@@ -131,18 +131,4 @@ std::string wrapped(std::string_view text, int width, std::size_t indent, std::s
   return out;
 }
 
-std::string tame(std::string_view text) {
-  std::string out(text);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(out[i]);
-    const bool is_space = byte == '\n' || byte == '\t';
-    if (byte < 0x20 || byte == 0x7f) out[i] = is_space ? ' ' : '?';
-    // The second set of control characters, U+0080 to U+009F, as UTF-8.
-    const bool is_c1 =
-        byte == 0xC2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xA0;
-    if (is_c1) out.replace(i, 2, "?");
-  }
-  return out;
-}
-
 }  // namespace peakline::cli

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/tame.h"  // every user of a terminal needs it
+
 namespace peakline::cli {
 
 enum class Stream : int { Out = 1, Err = 2 };
@@ -38,8 +40,5 @@ struct Terminal {
                                   int width,
                                   std::size_t indent,
                                   std::size_t used = 0);
-
-// The same text with control characters, which could drive a terminal, replaced.
-[[nodiscard]] std::string tame(std::string_view text);
 
 }  // namespace peakline::cli

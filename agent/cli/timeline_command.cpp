@@ -2,11 +2,15 @@
 // differ.
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/question.h"
+#include "cli/terminal.h"
 #include "peakline/estimate.h"
+#include "peakline/json.h"
 #include "peakline/rules.h"
 #include "timeline/diff.h"
 #include "timeline/timeline.h"
@@ -21,7 +25,7 @@ constexpr const char* kDescription =
 constexpr const char* kExamples =
     "# Examples\n"
     "  peakline timeline config.json --method lora --length 1024 --output step.json.gz\n"
-    "  peakline timeline diff recorded.json.gz step.json.gz\n"
+    "  peakline timeline diff recorded.json.gz step.json.gz --json\n"
     "\n"
     "diff exits 0 where every event agrees and 1 where one differs. Allocations above 4 KiB are "
     "compared in\n"
@@ -34,40 +38,102 @@ struct TimelineOptions {
   std::string output;
   std::string first;
   std::string second;
+  bool json = false;
 };
+
+ExitCode fail_timeline(const TimelineOptions& options,
+                       const Errors& errors,
+                       std::string_view excerpt = {}) {
+  return options.json ? fail_with_json(errors) : fail(errors, excerpt);
+}
+
+json::Value count(std::size_t number) {
+  return json::Value{static_cast<std::int64_t>(number)};
+}
+
+bool print_written(const TimelineOptions& options, const timeline::Timeline& timeline) {
+  if (options.json) {
+    json::Object out;
+    out.emplace_back("schema", count(1));
+    out.emplace_back("output", json::Value{options.output});
+    out.emplace_back("num_events", count(timeline.events.size()));
+    out.emplace_back("num_tensors", count(timeline.tensors.size()));
+    return print_json(json::dump({std::move(out)}));
+  }
+  return print(std::to_string(timeline.events.size()) + " events of " +
+               std::to_string(timeline.tensors.size()) + " tensors written to " +
+               tame(options.output) + "\n");
+}
 
 ExitCode write(TimelineOptions& options) {
   const Result<Asked> asked = options.question.read();
-  if (!asked) return fail(asked.error(), options.question.excerpt());
+  if (!asked) return fail_timeline(options, asked.error(), options.question.excerpt());
+  const auto refuse = [&](const Errors& errors) {
+    return fail_timeline(options, options.question.named(errors, asked->model));
+  };
   const Result<ModelConfig> config = parse_model_config(asked->model.config);
-  if (!config) return fail(options.question.named(config.error(), asked->model));
+  if (!config) return refuse(config.error());
   const Result<Architecture> architecture = build_architecture(*config);
-  if (!architecture) return fail(options.question.named(architecture.error(), asked->model));
+  if (!architecture) return refuse(architecture.error());
   const Result<TrainSetup> setup = parse_train_setup(asked->setup);
-  if (!setup) return fail(options.question.named(setup.error(), asked->model));
+  if (!setup) return refuse(setup.error());
   const Result<Events> events = simulate(*architecture, *setup);
-  if (!events) return fail(options.question.named(events.error(), asked->model));
+  if (!events) return refuse(events.error());
   const timeline::Timeline timeline = timeline::from_events(*events);
   if (options.output.empty()) {
-    return print(timeline::to_json(timeline) + "\n") ? ExitCode::Fits : ExitCode::OurFault;
+    return print_json(timeline::to_json(timeline)) ? ExitCode::Fits : ExitCode::OurFault;
   }
   const Result<bool> written = timeline::write_timeline(timeline, options.output);
-  if (!written) return fail(written.error());
-  return print(std::to_string(timeline.events.size()) + " events of " +
-               std::to_string(timeline.tensors.size()) + " tensors written to " + options.output +
-               "\n")
-             ? ExitCode::Fits
-             : ExitCode::OurFault;
+  if (!written) return fail_timeline(options, written.error());
+  return print_written(options, timeline) ? ExitCode::Fits : ExitCode::OurFault;
 }
 
-std::string rules_text(const std::string& difference) {
-  std::string text;
+// The rules that a difference names.
+std::vector<const Rule*> cited_rules(const timeline::Difference& difference) {
+  std::vector<const Rule*> cited;
   for (const Rule& rule : rules()) {
-    if (difference.find("by " + std::string(rule.id)) == std::string::npos) continue;
-    text += std::string(rule.id) + ": " + std::string(rule.sentence) + "\n      " +
-            std::string(rule.source) + ", " + std::string(rule.versions) + "\n";
+    const bool is_cited = difference.what.find("by " + std::string(rule.id)) != std::string::npos;
+    if (is_cited) cited.push_back(&rule);
+  }
+  return cited;
+}
+
+std::string comparison_text(const timeline::Comparison& comparison) {
+  const std::string agreeing = std::to_string(comparison.compared_events);
+  if (!comparison.first) return "Event-equal: all " + agreeing + " events above 4 KiB agree.\n";
+  const timeline::Difference& difference = *comparison.first;
+  std::string text = agreeing + " events agree; then, in phase " + difference.phase + " (event " +
+                     std::to_string(difference.event_a) + " of A, " +
+                     std::to_string(difference.event_b) + " of B), " + difference.what + "\n\n" +
+                     difference.context;
+  for (const Rule* rule : cited_rules(difference)) {
+    text += std::string(rule->id) + ": " + std::string(rule->sentence) + "\n      " +
+            std::string(rule->source) + ", " + std::string(rule->versions) + "\n";
   }
   return text;
+}
+
+std::string comparison_json(const timeline::Comparison& comparison) {
+  json::Object out;
+  out.emplace_back("schema", count(1));
+  out.emplace_back("equal", json::Value{!comparison.first.has_value()});
+  out.emplace_back("compared_events", json::Value{comparison.compared_events});
+  json::Value difference;
+  if (comparison.first) {
+    json::Object members;
+    members.emplace_back("phase", json::Value{comparison.first->phase});
+    members.emplace_back("event_a", json::Value{comparison.first->event_a});
+    members.emplace_back("event_b", json::Value{comparison.first->event_b});
+    members.emplace_back("what", json::Value{comparison.first->what});
+    members.emplace_back("context", json::Value{comparison.first->context});
+    json::Array rules;
+    for (const Rule* rule : cited_rules(*comparison.first))
+      rules.push_back(json::Value{std::string(rule->id)});
+    members.emplace_back("rules", json::Value{std::move(rules)});
+    difference = json::Value{std::move(members)};
+  }
+  out.emplace_back("difference", std::move(difference));
+  return json::dump({std::move(out)});
 }
 
 ExitCode compare_files(const TimelineOptions& options) {
@@ -76,21 +142,12 @@ ExitCode compare_files(const TimelineOptions& options) {
   Errors errors;
   if (!first) errors.insert(errors.end(), first.error().begin(), first.error().end());
   if (!second) errors.insert(errors.end(), second.error().begin(), second.error().end());
-  if (!errors.empty()) return fail(errors);
+  if (!errors.empty()) return fail_timeline(options, errors);
   const timeline::Comparison comparison = timeline::compare(*first, *second);
-  if (!comparison.first) {
-    return print("Event-equal: all " + std::to_string(comparison.compared_events) +
-                 " events above 4 KiB agree.\n")
-               ? ExitCode::Fits
-               : ExitCode::OurFault;
-  }
-  const timeline::Difference& difference = *comparison.first;
-  const std::string text = std::to_string(comparison.compared_events) +
-                           " events agree; then, in phase " + difference.phase + " (event " +
-                           std::to_string(difference.event_a) + " of A, " +
-                           std::to_string(difference.event_b) + " of B), " + difference.what +
-                           "\n\n" + difference.context + rules_text(difference.what);
-  return print(text) ? ExitCode::DoesNotFit : ExitCode::OurFault;
+  const bool printed =
+      options.json ? print_json(comparison_json(comparison)) : print(comparison_text(comparison));
+  if (!printed) return ExitCode::OurFault;
+  return comparison.first ? ExitCode::DoesNotFit : ExitCode::Fits;
 }
 
 std::function<ExitCode()> attach(CLI::App& app) {
@@ -106,15 +163,19 @@ std::function<ExitCode()> attach(CLI::App& app) {
       app.add_subcommand("diff", "Names the first event in which two timelines differ.");
   diff->add_option("A", options->first, "A timeline, JSON or gzipped.")->required();
   diff->add_option("B", options->second, "Another.")->required();
+  constexpr const char* kJsonMeaning = "Say what was found, or what went wrong, as JSON.";
+  add_switch(*diff, "--json", options->json, kJsonMeaning);
+  add_switch(app, "--json", options->json, kJsonMeaning)->group("Output");
   // Asked for where there is no diff; the parser cannot know.
   CLI::Option* model = app.get_option("MODEL")->required(false);
   return [options, diff, model] {
     if (diff->parsed()) return compare_files(*options);
     if (model->count() > 0) return write(*options);
-    return fail({{ErrorCode::UsageMissing,
-                  "MODEL",
-                  "got no model, expected a config.json, a folder or a hub id",
-                  "see peakline timeline --help"}});
+    return fail_timeline(*options,
+                         {{ErrorCode::UsageMissing,
+                           "MODEL",
+                           "got no model, expected a config.json, a folder or a hub id",
+                           "see peakline timeline --help"}});
   };
 }
 

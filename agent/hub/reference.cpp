@@ -81,7 +81,9 @@ std::string file_of(const std::string& view,
 }
 
 bool is_inside(std::string_view file) {
-  return file.find("..") == std::string_view::npos && file.find('\\') == std::string_view::npos;
+  // A percent sign would be a second encoding: "%252e%252e".
+  return file.find("..") == std::string_view::npos &&
+         file.find_first_of("\\%") == std::string_view::npos;
 }
 
 std::optional<Reference> from_path(std::vector<std::string> path) {

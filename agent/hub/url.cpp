@@ -1,5 +1,6 @@
 #include "hub/url.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 
 #include <cctype>
@@ -70,8 +71,11 @@ std::string Url::origin() const {
   return text;
 }
 
+// Only an address of four numbers: a name such as 127.example.org may lead anywhere.
 bool Url::is_loopback() const {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "[::1]";
 }
 
 std::optional<Url> parse_url(std::string_view text) {

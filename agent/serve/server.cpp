@@ -2,8 +2,12 @@
 
 #include <httplib.h>
 
+#include <atomic>
+#include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -18,6 +22,7 @@ constexpr std::size_t kMaxBodyBytes = 64u << 10;
 constexpr std::size_t kNumThreads = 16;
 constexpr int kFreePortAttempts = 20;
 constexpr int kStartMilliseconds = 5000;
+constexpr std::size_t kMaxRanges = 4;  // each may be the whole file again
 
 // Not the library's own options: with SO_REUSEPORT a second program could share the port unnoticed.
 void set_socket_options(socket_t socket) {
@@ -40,6 +45,32 @@ bool has_ipv6_loopback() {
       ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::close(probe);
   return bound;
+}
+
+int port_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET)
+    return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+  if (address.ss_family == AF_INET6)
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  return 0;
+}
+
+// Ends every connection to `port`, so that no thread goes on waiting for a slow client. The library
+// keeps its sockets to itself; the system lists them.
+void shut_connections(int port) {
+  std::error_code failed;
+  std::filesystem::directory_iterator it("/proc/self/fd", failed);
+  for (; !failed && it != std::filesystem::directory_iterator(); it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    int descriptor = -1;
+    std::from_chars(name.data(), name.data() + name.size(), descriptor);
+    sockaddr_storage address{};
+    auto* const place = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    if (getsockname(descriptor, place, &size) != 0 || port_of(address) != port) continue;
+    size = sizeof address;
+    if (getpeername(descriptor, place, &size) == 0) ::shutdown(descriptor, SHUT_RDWR);
+  }
 }
 
 // The answer to every request; nothing is routed after it.
@@ -75,11 +106,14 @@ struct Server::State {
   std::unique_ptr<httplib::Server> ipv6;  // absent where the machine has no [::1]
   std::thread ipv4_thread;
   std::thread ipv6_thread;
+  std::atomic<int> num_loops = 0;  // accept loops that have not ended
 
   std::unique_ptr<httplib::Server> make_server(int family) const;
   bool bind(int wanted_port);
   bool bind_both(int wanted_port);
+  std::thread loop_of(httplib::Server& server);
   bool run();
+  void stop();
 };
 
 std::unique_ptr<httplib::Server> Server::State::make_server(int family) const {
@@ -98,6 +132,11 @@ std::unique_ptr<httplib::Server> Server::State::make_server(int family) const {
   server->set_default_headers(std::move(headers));
   server->set_pre_routing_handler(
       [this](const httplib::Request& request, httplib::Response& response) {
+        if (request.ranges.size() > kMaxRanges) {
+          // What is handled here would be cut into those ranges.
+          answer_plainly(response, 416, "Too many ranges of one file were asked for.");
+          return httplib::Server::HandlerResponse::Unhandled;
+        }
         answer(request, response, files, port);
         return httplib::Server::HandlerResponse::Handled;
       });
@@ -127,11 +166,19 @@ bool Server::State::bind(int wanted_port) {
   return false;
 }
 
+std::thread Server::State::loop_of(httplib::Server& server) {
+  ++num_loops;
+  return std::thread([this, &server] {
+    server.listen_after_bind();
+    --num_loops;
+  });
+}
+
 // False where a loop ended at once. A stop before the loops run would be lost, so they are waited
 // for.
 bool Server::State::run() {
-  ipv4_thread = std::thread([this] { ipv4->listen_after_bind(); });
-  if (ipv6) ipv6_thread = std::thread([this] { ipv6->listen_after_bind(); });
+  ipv4_thread = loop_of(*ipv4);
+  if (ipv6) ipv6_thread = loop_of(*ipv6);
   for (int i = 0; i < kStartMilliseconds; ++i) {
     if (ipv4->is_running() && (!ipv6 || ipv6->is_running())) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -139,13 +186,22 @@ bool Server::State::run() {
   return false;
 }
 
+// A loop ends with the last of its connections.
+void Server::State::stop() {
+  ipv4->stop();
+  if (ipv6) ipv6->stop();
+  while (num_loops > 0) {
+    shut_connections(port);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (ipv4_thread.joinable()) ipv4_thread.join();
+  if (ipv6_thread.joinable()) ipv6_thread.join();
+}
+
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Server::~Server() {
-  state_->ipv4->stop();
-  if (state_->ipv6) state_->ipv6->stop();
-  if (state_->ipv4_thread.joinable()) state_->ipv4_thread.join();
-  if (state_->ipv6_thread.joinable()) state_->ipv6_thread.join();
+  state_->stop();
 }
 
 int Server::port() const {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "text/tame.h"
+
 namespace peakline::timeline {
 
 namespace {
@@ -63,7 +65,7 @@ class Walker {
     for (const Mark& mark : timeline_.phases) {
       if (mark.event <= event()) phase = mark.phase;
     }
-    return phase;
+    return tame(phase);
   }
   [[nodiscard]] std::string context() const {
     std::string text;

@@ -1,12 +1,14 @@
 // Reading and writing timelines as JSON, gzipped or plain.
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "files/open_file.h"
 #include "timeline/timeline.h"
 
 namespace peakline::timeline {
@@ -14,6 +16,7 @@ namespace peakline::timeline {
 namespace {
 
 constexpr std::size_t kMaxTimelineBytes = std::size_t{1} << 30;
+constexpr std::ptrdiff_t kMaxValues = std::ptrdiff_t{1} << 26;  // of the longest step: 6e7
 
 Error broken(const std::string& where, const std::string& message) {
   return {
@@ -23,25 +26,69 @@ Error broken(const std::string& where, const std::string& message) {
       "a timeline is an object with tensors, events and phases, as `peakline timeline` writes it"};
 }
 
+// Reads until the end of the stream. What a few bytes unpack to is refused long before it fills the
+// memory: JSON of timelines shrinks to a twentieth, a crafted file to a thousandth.
+class Unpacker {
+ public:
+  // Takes the descriptor over.
+  Unpacker(int descriptor, std::string path)
+      : file_(gzdopen(descriptor, "rb")), path_(std::move(path)) {}
+  ~Unpacker() {
+    if (file_ != nullptr) gzclose(file_);
+  }
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
+
+  Result<std::string> read() {
+    if (file_ == nullptr) return unreadable_file(path_, errno);
+    std::string text;
+    std::array<char, 1 << 16> buffer{};
+    int count = 0;
+    while ((count = gzread(file_, buffer.data(), buffer.size())) > 0) {
+      if (text.size() + buffer.size() > text.capacity())
+        text.reserve(std::min(2 * text.capacity(), kMaxTimelineBytes) + buffer.size());
+      text.append(buffer.data(), static_cast<std::size_t>(count));
+      if (text.size() > kMaxTimelineBytes) return broken(path_, "more than 1 GiB of JSON");
+      if (is_out_of_proportion(text.size())) {
+        return broken(path_, "the gzip stream unpacks to far more than a timeline would");
+      }
+    }
+    return is_whole(count) ? Result<std::string>(std::move(text)) : problem();
+  }
+
+ private:
+  // A stream that ends early, its checksum missing, is only told of after the last byte.
+  bool is_whole(int last_count) {
+    gzerror(file_, &code_);
+    return last_count == 0 && (code_ == Z_OK || code_ == Z_STREAM_END);
+  }
+
+  Error problem() {
+    if (code_ == Z_BUF_ERROR) {
+      return broken(path_, "the gzip stream is truncated: it ends before its checksum");
+    }
+    if (code_ == Z_ERRNO) return unreadable_file(path_, errno);
+    return broken(path_, "the gzip stream is damaged");
+  }
+
+  bool is_out_of_proportion(std::size_t unpacked) {
+    constexpr std::size_t kAlwaysRead = std::size_t{16} << 20;
+    constexpr std::size_t kMostUnpacked = 250;  // bytes from one
+    if (unpacked <= kAlwaysRead || gzdirect(file_) == 1) return false;
+    const z_off_t packed = gzoffset(file_);  // negative for a pipe
+    return packed >= 0 && unpacked / kMostUnpacked > static_cast<std::size_t>(packed);
+  }
+
+  gzFile file_;
+  std::string path_;
+  int code_ = Z_OK;
+};
+
 // gzread also reads plain files.
 Result<std::string> read_all(const std::filesystem::path& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return Error{
-        ErrorCode::FileMissing, path.string(), "the file cannot be opened", "check the path"};
-  }
-  std::string text;
-  std::array<char, 1 << 16> buffer{};
-  int count = 0;
-  while ((count = gzread(file, buffer.data(), buffer.size())) > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMaxTimelineBytes) break;
-  }
-  const bool bad = count < 0;
-  gzclose(file);
-  if (bad) return broken(path.string(), "the gzip stream is damaged");
-  if (text.size() > kMaxTimelineBytes) return broken(path.string(), "more than 1 GiB of JSON");
-  return text;
+  Result<Descriptor> file = open_file(path.string());
+  if (!file) return file.error();
+  return Unpacker(file->release(), path.string()).read();
 }
 
 bool read_tensor(const nlohmann::json& source, TimelineTensor& tensor) {
@@ -117,6 +164,11 @@ bool write_all(gzFile file, std::string_view text) {
 }  // namespace
 
 Result<Timeline> parse_timeline(std::string_view json) {
+  // A tree of them takes sixteen times their text and more.
+  const auto num_values = std::count(json.begin(), json.end(), ',') +
+                          std::count(json.begin(), json.end(), '[') +
+                          std::count(json.begin(), json.end(), '{');
+  if (num_values > kMaxValues) return broken("", "got far more values than a timeline has");
   const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
   if (!root.is_object())
     return broken("", "got something that is not a JSON object, expected a timeline");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "peakline/rules.h"
+#include "text/tame.h"
 
 namespace peakline::timeline {
 
@@ -48,7 +49,8 @@ std::string describe(const TimelineTensor& tensor) {
   text += "] " + tensor.dtype + " " + tensor.op;
   if (!tensor.module.empty()) text += " in " + tensor.module;
   text += " (" + tensor.phase + ")";
-  return tensor.rule.empty() ? text : text + " by " + tensor.rule;
+  if (!tensor.rule.empty()) text += " by " + tensor.rule;
+  return tame(text);  // a timeline may be anyone's file
 }
 
 }  // namespace peakline::timeline

@@ -48,7 +48,8 @@ struct Timeline {
 [[nodiscard]] Result<bool> write_timeline(const Timeline& timeline,
                                           const std::filesystem::path& path);
 
-// One line on a tensor: "8388608 B [1, 1024, 2048] float32 _to_copy in model.layers.0 (forward)".
+// One line on a tensor, harmless to a terminal: "8388608 B [1, 1024, 2048] float32 _to_copy in
+// model.layers.0 (forward)".
 [[nodiscard]] std::string describe(const TimelineTensor& tensor);
 
 }  // namespace peakline::timeline

@@ -31,6 +31,12 @@ REFUSALS = [
     (["fit", "CONFIG", "--batch", "1", "--batch", "2"], 64, ["E0704", '"1" and "2"']),
     (["fit", "CONFIG", "--method", "qlra"], 64, ["E0304", "--method", "qlora"]),
     (["fit", "CONFIG", "--ckpt=perhaps"], 64, ["E0703", "true or false"]),
+    (["fit", "CONFIG", "--ckpt", "maybe"], 64, ["E0703", "--ckpt", '"maybe"', "true or false"]),
+    (["fit", "-c", "maybe", "CONFIG"], 64, ["E0703", "-c", '"maybe"', "true or false"]),
+    (["fit", "CONFIG", "--json=maybe"], 64, ["E0703", "--json", '"maybe"', "true or false"]),
+    (["fit", "CONFIG", "--json", "maybe"], 64, ["E0703", "--json", '"maybe"', "true or false"]),
+    (["fit", "CONFIG", "--setup", "a.json", "--setup", "b.json"], 64, ["E0704", "--setup", '"a.json" and "b.json"']),
+    (["fit", "CONFIG", "--ckpt", "--no-ckpt"], 64, ["E0704", '"true" and "false"']),
     (["fit", "CONFIG", "--gpu", "RTX 4091"], 64, ["E0306", "--gpu", "RTX 4090", "--vram"]),
     (["fit", "CONFIG", "--gpu", "A100x4"], 64, ["E0306", "A100 40GB", "A100 80GB"]),
     (["fit", "CONFIG", "--gpu", "custom"], 64, ["E0305", "--vram"]),
@@ -41,6 +47,11 @@ REFUSALS = [
     (["fit", "CONFIG", "--vram", "24GB"], 64, ["E0703", "--vram", "24564MiB"]),
     (["fit", "CONFIG", "--gpu", "T4", "--vram", "16"], 64, ["E0704"]),
     (["fit", "CONFIG", "--bf16", "--autocast", "fp16"], 64, ["E0704", "--bf16"]),
+    (["fit", "CONFIG", "--bf16", "--fp16"], 64, ["E0704", "--fp16", "--bf16"]),
+    (["fit", "CONFIG", "--bf16", "--no-bf16"], 64, ["E0704", "--bf16"]),
+    (["fit", "CONFIG", "--bf16", "false", "--autocast", "bf16"], 64, ["E0704", "--bf16", "--autocast"]),
+    (["fit", "CONFIG", "--load-in-4bit", "false", "--method", "qlora"], 64, ["E0704", "--load-in-4bit", "--method"]),
+    (["fit", "CONFIG", "--no-load-in-4bit", "--setup", "qlora.json"], 64, ["E0704", "--load-in-4bit", "qlora"]),
     (["fit", "CONFIG", "--revision", "main"], 64, ["E0704", "--revision"]),
     (["fit", "CONFIG", "--setup", "missing.json"], 65, ["E0501", "missing.json"]),
     (["fit", "-", "--setup", "-"], 64, ["E0704", "standard input"]),
@@ -58,8 +69,16 @@ REFUSALS = [
     (["fit", "list.json"], 65, ["E0107"]),
     (["fit", "cut.json"], 65, ["E0101", "cut.json: line 2", "| "]),
     (["fit", "types.json"], 65, ["types.json: /hidden_size", "types.json: /num_hidden_layers"]),
-    (["fit", "/dev/zero"], 65, ["E0105"]),
+    (["fit", "large.json"], 65, ["E0105"]),
+    (["fit", "/dev/zero"], 65, ["E0502", "a device"]),
+    (["fit", "pipe"], 65, ["E0502", "a named pipe", "- < pipe"]),
+    (["fit", "CONFIG", "--setup", "pipe"], 65, ["E0502", "a named pipe"]),
+    (["fit", "folder-of-pipe"], 65, ["E0502", "a named pipe"]),
+    (["fit", "CONFIG", "--setup", "empty"], 65, ["E0502", "a folder"]),
+    (["timeline", "diff", "pipe", "empty"], 65, ["E0502", "a named pipe", "a folder"]),
+    (["fit", "zero-byte.json"], 65, ["E0101", "zero-byte.json: line 2, column 1", "zero byte"]),
     (["serve", "extra"], 64, ["E0704"]),
+    (["serve", "--port", "x"], 64, ["E0703", "--port", '"x"', "0 to 65535"]),
 ]
 
 
@@ -164,10 +183,109 @@ class Fit(unittest.TestCase):
         self.assertEqual(report["setup"]["max_length"], 256)
         self.assertEqual(report["setup"]["gpu"]["used_by_others_bytes"], 0)
 
-    def test_two_cards_are_counted(self):
+    def test_two_cards_are_counted_and_not_modelled(self):
         said = self.fit("config.json", "--gpu", "RTX 3090x2", "--json")
-        gpu = json.loads(said.out)["setup"]["gpu"]
+        report = json.loads(said.out)
+        gpu = report["setup"]["gpu"]
         self.assertEqual((gpu["count"], "3090" in gpu["name"]), (2, True))
+        self.assertEqual(said.code, 2)
+        self.assertIn("not modelled", report["verdict"]["sentence"])
+        help_text = " ".join(run("fit", "--help-all").out.split())
+        self.assertIn('Several ("A100 80GBx4") are read and not modelled yet', help_text)
+        self.assertIn("Several cards (not modelled yet)", help_text)
+
+    def test_a_switch_of_another_program_that_is_denied_is_not_ignored(self):
+        autocast = {
+            "": "bf16", "--bf16 false": None, "--no-bf16": None, "--bf16 False --fp16 False": None,
+            "--no-fp16": "bf16", "--bf16 false --fp16": "fp16", "--bf16 --fp16 false": "bf16",
+            "--bf16 false --autocast fp16": "fp16", "--no-fp16 --gpu T4": None, "--no-bf16 --gpu T4": "fp16",
+            "--bf16 false --dtype float32": None, "--no-fp16 --setup fp16.json": None,
+            "--no-bf16 --setup fp16.json": "fp16"}
+        self.write("fp16.json", '{"autocast": "fp16"}')
+        for words, expected in autocast.items():
+            with self.subTest(words):
+                self.assertEqual(self.report("config.json", *words.split())["setup"]["autocast"], expected)
+        for words in ("--load-in-4bit false", "--no-load-in-4bit --method full"):
+            method = self.report("config.json", *words.split())["setup"]["method"]
+            self.assertEqual(method, "full" if "full" in words else "lora")
+
+    def test_what_makes_a_run_not_modelled_is_not_said_to_have_no_effect(self):
+        for words in ("--load-in-8bit", "--load-in-8bit --method full", "--method qlora --load-in-8bit"):
+            with self.subTest(words):
+                report = self.report("config.json", *words.split())
+                self.assertIsNone(report["memory"])
+                self.assertFalse([note for note in report["notes"] if "load_in_8bit has no effect" in note])
+        # And what has no effect does not keep a run from being modelled.
+        for words in ("--lora-use-dora", "--lora-bias all", "--modules-to-save lm_head"):
+            with self.subTest(words):
+                report = self.report("config.json", "--method", "full", *words.split())
+                self.assertIsNotNone(report["memory"])
+                self.assertTrue([note for note in report["notes"] if "has no effect" in note])
+
+    def test_a_report_is_a_setup(self):
+        words = "--gpu T4 --method full --length 256 --optim sgd".split()
+        first = self.report("config.json", *words)
+        self.write("report.json", json.dumps(first))
+        self.write("of-report.json", json.dumps(first["setup"]))
+        self.assertEqual(self.report("config.json", "--setup", "report.json"), first)
+        again = self.report("config.json", "--setup", "of-report.json")
+        for part in ("setup", "memory", "verdict", "notes"):
+            self.assertEqual(again[part], first[part])
+        # Defaults follow the new method and card; what was asked for stays.
+        expected = self.report("config.json", *"--gpu 4090 --method lora --length 256 --optim sgd".split())
+        for name in ("report.json", "of-report.json"):
+            with self.subTest(name):
+                other = self.report("config.json", "--setup", name, "--gpu", "4090", "--method", "lora")
+                self.assertEqual(other["setup"], expected["setup"])
+                self.assertEqual(other["notes"], expected["notes"])
+        first["setup"]["max_length"] = "long"
+        first["setup"]["lenght"] = 1
+        self.write("report.json", json.dumps(first))
+        said = self.fit("config.json", "--setup", "report.json")
+        self.assertEqual(said.code, 65, said)
+        self.assertIn("report.json: /setup/max_length", said.err)
+        self.assertIn("report.json: /setup/lenght", said.err)
+
+    def test_a_pipe_of_the_shell_is_read(self):
+        script = f'"$0" fit <(cat {self.config}) --setup <(echo "{{}}") --json'
+        done = subprocess.run(["bash", "-c", script, program.PROGRAM], capture_output=True, env=environment(),
+                              timeout=20)
+        self.assertEqual(json.loads(done.stdout), self.report("config.json"))
+        done = subprocess.run([program.PROGRAM, "fit", "/dev/stdin", "--json"], capture_output=True,
+                              input=json.dumps(program.CONFIG).encode(), env=environment(), timeout=20)
+        self.assertEqual(json.loads(done.stdout), self.report("config.json"))
+
+    def test_a_report_stays_small_whatever_the_config_says(self):
+        long = "\u00e9" * 50_000
+        for name, config in (("type", dict(program.CONFIG, model_type=long)),
+                             ("class", dict(program.CONFIG, architectures=[long])),
+                             ("activation", dict(program.CONFIG, hidden_act=long)),
+                             ("dtype", dict(program.CONFIG, torch_dtype=long)),
+                             ("quantised", dict(program.CONFIG, quantization_config={"quant_method": long})),
+                             ("field", dict(program.CONFIG, model_type="unheard_of", **{long: 1}))):
+            with self.subTest(name):
+                self.write("long.json", json.dumps(config))
+                said = self.fit("long.json", "--json")
+                self.assertLess(len(said.out.encode()), 1 << 16)
+                self.assertNotIn("\ufffd", said.out)
+
+    def test_another_type_in_the_config_is_noted(self):
+        self.write("float32.json", json.dumps(dict(program.CONFIG, torch_dtype="float32")))
+        [note] = [note for note in self.report("float32.json")["notes"] if "float32" in note]
+        self.assertIn("bfloat16", note)
+        self.assertNotIn("float32", " ".join(self.report("config.json")["notes"]))
+        for dtype in ("float32", "bfloat16"):
+            notes = self.report("float32.json", "--dtype", dtype)["notes"]
+            self.assertFalse([note for note in notes if "The config states" in note])
+
+    def test_no_text_of_strangers_drives_the_terminal(self):
+        bad = "a\x1b]0;x\x07b\u009b1m\u202ec\u2066d\u2028e"
+        self.write("evil.json", json.dumps(dict(program.CONFIG, model_type=bad), ensure_ascii=False))
+        for words in (["evil.json"], ["evil.json", "--json"], ["config.json", "--method", bad], [bad]):
+            said = self.fit(*words)
+            for text in (said.out, said.err):
+                self.assertFalse(set(text) & set("\x1b\x07\u009b\u202e\u2066\u2028"), said)
+        self.assertEqual(json.loads(self.fit("evil.json", "--json").out)["model"]["model_type"], bad)
 
     def test_refusals(self):
         self.write("empty/readme.txt", "")
@@ -181,6 +299,12 @@ class Fit(unittest.TestCase):
         self.write("cut.json", '{"model_type": "llama",\n "hidden_size": 20x')
         broken = dict(program.CONFIG, hidden_size="wide", num_hidden_layers=-3)
         self.write("types.json", json.dumps(broken))
+        self.write("qlora.json", '{"method": "qlora"}')
+        self.write("large.json", " " * (11 << 20))
+        self.write("zero-byte.json", json.dumps(program.CONFIG) + "\n\0{]")
+        os.makedirs(os.path.join(self.folder.name, "folder-of-pipe"))
+        for name in ("pipe", "folder-of-pipe/config.json"):
+            os.mkfifo(os.path.join(self.folder.name, name))
         for words, code, expected in REFUSALS:
             with self.subTest(words=words):
                 said = run(*(self.config if word == "CONFIG" else word for word in words), cwd=self.folder.name)
@@ -188,7 +312,7 @@ class Fit(unittest.TestCase):
                 text = " ".join((said.err or said.out).split())
                 for word in expected:
                     self.assertIn(word, text)
-                if words:
+                if words and not any(word.startswith("--json") for word in words):
                     self.assertEqual(said.out, "")
 
     def test_all_mistakes_are_told_at_once(self):
@@ -207,6 +331,16 @@ class Fit(unittest.TestCase):
         self.assertFalse(answer["ok"])
         self.assertEqual(answer["errors"][0]["code"], "E0303")
         self.assertIn("E0303", said.err)
+        for words in (["fit", "config.json", "--json", "--bogus"], ["fit", "--json"], ["fit", "--bogus", "--JSON=true"],
+                      ["fit", "config.json", "config.json", "--json"], ["fti", "--json"], ["timeline", "--json"],
+                      ["timeline", "none.json", "--json"], ["timeline", "diff", "a", "b", "--json"],
+                      ["timeline", "diff", "--json"], ["fit", "config.json", "--json", "--ckpt", "maybe"]):
+            with self.subTest(words=words):
+                said = run(*words, cwd=self.folder.name)
+                self.assertFalse(json.loads(said.out)["ok"])
+                self.assertIn(said.code, (64, 65))
+        for words in (["--bogus", "--json", "false"], ["--bogus", "--no-json"], ["--bogus", "--", "--json"]):
+            self.assertEqual(self.fit("config.json", *words).out, "")
 
     def test_what_is_not_modelled_is_said_and_is_neither_yes_nor_no(self):
         self.write("other.json", json.dumps({"model_type": "some_state_space_model", "hidden_size": 64,

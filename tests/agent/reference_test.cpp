@@ -78,7 +78,15 @@ TEST_CASE("the same host on another port is another server", "[reference]") {
   CHECK(parse_url("https://host:443/x")->origin() == "https://host");
   CHECK(parse_url("http://host:443/x")->origin() == "http://host:443");
   CHECK(parse_url("http://[::1]:9/x")->is_loopback());
-  CHECK_FALSE(parse_url("http://localhost.example/x")->is_loopback());
+  CHECK(parse_url("http://127.1.2.3/x")->is_loopback());
+  CHECK(parse_url("http://LocalHost/x")->is_loopback());
+  for (const char* text : {"http://localhost.example/x",
+                           "http://127.evil.example/x",
+                           "http://127.0.0.1.example/x",
+                           "http://128.0.0.1/x"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_url(text)->is_loopback());
+  }
   CHECK_FALSE(parse_url("http://name@host/"));
 }
 
@@ -86,6 +94,7 @@ TEST_CASE("a path never leaves its repository", "[reference]") {
   const Settings settings = settings_for("https://huggingface.co");
   for (const char* text : {"https://huggingface.co/org/name/blob/main/%2e%2e/%2e%2e/x.json",
                            "https://huggingface.co/org/name/blob/main/a%5C..%5Cx.json",
+                           "https://huggingface.co/org/name/blob/main/%252e%252e/x.json",
                            "https://huggingface.co/org/name/tree/%2e%2e"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_reference(text, settings));

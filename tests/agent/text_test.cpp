@@ -7,6 +7,7 @@
 
 using namespace peakline::cli;
 using peakline::Bytes;
+using peakline::tame;
 
 TEST_CASE("lines are broken at spaces and never too long", "[text]") {
   CHECK(wrapped("one two three", 8, 2) == "one two\n  three");
@@ -29,6 +30,11 @@ TEST_CASE("text of strangers cannot drive the terminal", "[text]") {
   CHECK(tame("\xC2\x9B"
              "31m") == "?31m");
   CHECK(tame("\u00e9") == "\u00e9");
+  CHECK(tame("a\u202Eb\u2066c\u2069d\u200Fe\u2028f") == "a?b?c?d?e?f");
+  CHECK(tame("\u2014\u2065\u206A\u20AC") == "\u2014\u2065\u206A\u20AC");
+  CHECK(tame("\xE2\x80") == "\xE2\x80");
+  CHECK(peakline::tame_json("{\"a\u202E\": \"\x7f\u009B\u00e9\"}\n") ==
+        "{\"a\\u202e\": \"\\u007f\\u009b\u00e9\"}\n");
 }
 
 TEST_CASE("bars show what is there and never more than their width", "[text]") {
