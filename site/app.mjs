@@ -4,17 +4,17 @@ import {Address} from './page/address.mjs';
 import {Answer} from './page/answer.mjs';
 import {rangeIn} from './page/config_place.mjs';
 import {Controls} from './page/controls.mjs';
-import {CoreClient} from './page/core_client.mjs';
+import {CoreClient, CoreFailure} from './page/core_client.mjs';
 import {byId, debounced, h} from './page/dom.mjs';
+import {integer} from './page/format.mjs';
 import {cleanEndpoint, kDefaultEndpoint} from './page/hub.mjs';
+import {fromKept, toKept} from './page/kept_config.mjs';
 import {acceptDrops, ModelSource} from './page/model_source.mjs';
 import {toSetup} from './page/setup.mjs';
 import {asText, copy, download} from './page/share.mjs';
 import {kept, thisTab} from './page/storage.mjs';
 import {watchTheme} from './page/theme.mjs';
 import {patternSheet} from './page/view/categories.mjs';
-
-const kMaxKeptConfig = 200_000; // characters of a pasted config that survive a reload
 
 const core = new CoreClient(new URL('worker.mjs', import.meta.url));
 const answer = new Answer();
@@ -60,7 +60,7 @@ async function ask() {
     answer.busy(false);
     showReply(reply);
   } catch (failure) {
-    if (failure.kind === 'superseded') return;
+    if (failure?.kind === 'superseded') return;
     answer.busy(false);
     showFailure(failure);
   }
@@ -112,13 +112,23 @@ function showConfigAt(where) {
     lines;
 }
 
+// A failure of the module has a kind; any other error is one of the page itself.
 function showFailure(failure) {
-  const details = [`${failure.kind}: ${failure.message}`, ...failure.details, navigator.userAgent];
-  if (failure.kind === 'unavailable') {
+  const {kind = failure?.name ?? 'unknown', message = String(failure), stack = ''} = failure ?? {};
+  const more = Array.isArray(failure?.details) ? failure.details : [stack];
+  const details = [`${kind}: ${message}`, ...more, navigator.userAgent];
+  if (!(failure instanceof CoreFailure)) {
+    answer.failure(
+      'The answer cannot be shown',
+      'That is a fault in Peakline, not in your input. Other settings, or another model, may work.',
+      details,
+      ask,
+    );
+  } else if (kind === 'unavailable') {
     showModule(
-      failure.details.length > 0
-        ? `Missing on this server: ${failure.details.join(' and ')}.`
-        : `It could not be loaded: ${failure.message}.`,
+      more.length > 0
+        ? `Missing on this server: ${more.join(' and ')}.`
+        : `It could not be loaded: ${message}.`,
     );
     answer.failure(
       'Nothing to compute with',
@@ -129,7 +139,7 @@ function showFailure(failure) {
         ask();
       },
     );
-  } else if (failure.kind === 'hung') {
+  } else if (kind === 'hung') {
     answer.failure(
       'No answer in time',
       'The calculation did not finish and was stopped. Another model or other settings may work; a fresh module is ready.',
@@ -170,12 +180,7 @@ function sourceChanged(next) {
   source = next;
   const typed = next.kind === 'text' ? '' : byId('model').value.trim();
   const pasted = next.kind === 'text';
-  thisTab.set(
-    'config',
-    pasted && next.text.length <= kMaxKeptConfig
-      ? JSON.stringify({text: next.text, label: next.label})
-      : null,
-  );
+  thisTab.set('config', toKept(next));
   if (next.text !== undefined && byId('config-text').value !== next.text)
     byId('config-text').value = next.text;
   if (next.kind === 'none') byId('config-text').value = '';
@@ -189,27 +194,43 @@ function sourceChanged(next) {
 }
 
 function takePasted() {
-  const found = thisTab.get('config');
-  if (found !== null) {
-    const {text, label} = JSON.parse(found);
-    model.takeText(text, label);
-  } else {
-    byId('model-status').dataset.tone = 'bad';
-    byId('model-status').replaceChildren(
-      h(
-        'p',
-        {},
-        h('strong', {}, 'This link has no model. '),
-        'It was made from a pasted config.json, which a link cannot carry: paste that config here, and the settings of the link apply.',
-      ),
-    );
-    ask();
+  const stored = thisTab.get('config');
+  const found = stored === null ? null : fromKept(stored);
+  if (found?.text !== undefined) {
+    model.takeText(found.text, found.label);
+    return;
   }
+  if (found === null) thisTab.set('config', null);
+  const tooLong = found !== null;
+  byId('model-status').dataset.tone = 'bad';
+  byId('model-status').replaceChildren(
+    h(
+      'p',
+      {},
+      h('strong', {}, tooLong ? 'The pasted config.json is gone. ' : 'This link has no model. '),
+      tooLong
+        ? `It had ${integer(found.tooLong)} characters, and a tab keeps at most ${integer(found.most)} over a reload: paste it again, and the settings apply.`
+        : 'It was made from a pasted config.json, which a link cannot carry: paste that config here, and the settings of the link apply.',
+    ),
+  );
+  ask();
+}
+
+// What a link asked for and does not get, where the person can see it.
+function showIgnored(ignored, newer) {
+  const banner = byId('link-banner');
+  banner.hidden = ignored.length === 0 && !newer;
+  const sentences = [];
+  if (newer) sentences.push('This link was made by a later version of the page.');
+  if (ignored.length > 0)
+    sentences.push(
+      `Not taken from the link, so that the page's own values stand: ${ignored.join('; ')}.`,
+    );
+  banner.replaceChildren(h('p', {}, sentences.join(' ')));
 }
 
 function restore({state, ignored, newer}) {
-  if (ignored.length > 0) console.info(`Ignored in the link: ${ignored.join(', ')}`);
-  if (newer) console.info('This link was made by a later version of the page.');
+  showIgnored(ignored, newer);
   const wanted = state.model;
   const held = controls.state;
   controls.write(state);

@@ -109,9 +109,13 @@ export class CoreClient {
         return;
       }
       this.#unwatch();
-      const {resolve} = this.#underWay;
+      const {resolve, reject} = this.#underWay;
       this.#underWay = null;
-      resolve(JSON.parse(message.reply));
+      try {
+        resolve(JSON.parse(message.reply));
+      } catch (error) {
+        reject(new CoreFailure('crashed', `the reply is no JSON: ${error.message}`));
+      }
     }
     this.#pump();
   }

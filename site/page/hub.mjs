@@ -39,12 +39,31 @@ function model(names, revision, folder = '') {
   return {kind: 'model', id: names.join('/'), revision: revision || 'main', folder};
 }
 
+// "..", however often its dots are encoded: a path with it leads out of the model or its revision.
+function climbs(part) {
+  let text = part;
+  for (let turn = 0; turn < 5; ++turn) {
+    if (text.split(/[/\\]/).some((step) => step === '.' || step === '..')) return true;
+    const before = text;
+    try {
+      text = decodeURIComponent(text);
+    } catch {
+      return false;
+    }
+    if (text === before) return false;
+  }
+  return true;
+}
+
 // "organisation/model/tree/main/sub" and its kin: the path part of a hub address.
 function fromPath(path, revision = '') {
-  const parts = path
-    .split('/')
-    .filter((part) => part !== '')
-    .map((part) => decodeURIComponent(part));
+  const steps = path.split('/').filter((part) => part !== '');
+  if ([...steps, revision].some(climbs)) {
+    return problem(
+      `"${path.slice(0, 120)}" holds a step such as "..", which leads elsewhere. Type the organisation and the model alone.`,
+    );
+  }
+  const parts = steps.map((part) => decodeURIComponent(part));
   if (parts[0] === 'api') parts.shift();
   if (parts[0] === 'models' && parts.length > 1) parts.shift();
   if (Object.hasOwn(kOtherKinds, parts[0] ?? '')) {

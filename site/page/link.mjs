@@ -1,8 +1,10 @@
 // The state as the part of an address behind '#': never sent to a server. `v` is the form's version;
 // defaults are left out; what is unknown or out of range is ignored and named.
+import {integer} from './format.mjs';
 import {initialState, kFields} from './setup.mjs';
 
 const kVersion = 1;
+const kMaxShown = 40; // characters of what is refused
 
 function written(field, value) {
   return field.kind === 'boolean' ? (value ? '1' : '0') : String(value);
@@ -40,20 +42,33 @@ function read(field, text) {
   return value >= field.min && value <= field.max ? value : undefined;
 }
 
-function readGpu(pairs, state, ignored) {
+function readGpu(pairs, state, refuse) {
   if (pairs.has('g')) state.gpu = pairs.get('g').slice(0, 80);
   if (pairs.has('gb')) {
     const vram = Number(pairs.get('gb'));
     if (vram >= 1 && vram <= 2048) state.vram = vram;
-    else ignored.push('gb');
+    else refuse('gb', 'vram', '1 to 2,048');
   }
   if (pairs.has('cc')) {
     if (/^\d{1,2}\.\d$/.test(pairs.get('cc'))) state.capability = pairs.get('cc');
-    else ignored.push('cc');
+    else refuse('cc', 'compute_capability', 'a number such as 8.6');
   }
 }
 
-// {state, ignored: [names], newer: true where a later version of the page wrote the link}, or null
+function expected({kind, min, max, values}) {
+  if (kind === 'boolean') return '0 or 1';
+  if (kind === 'choice') return values.filter((value) => value !== '').join(', ');
+  return `${integer(min)} to ${integer(max)}`;
+}
+
+// "batch: b=0, expected 1 to 4,096"
+function refused(pairs, short, name = '', expectation = '') {
+  const given = `${short}=${pairs.get(short)}`;
+  const shown = given.length > kMaxShown ? `${given.slice(0, kMaxShown)}...` : given;
+  return (name && `${name}: `) + shown + (expectation && `, expected ${expectation}`);
+}
+
+// {state, ignored: [one description each], newer: true where a later version of the page wrote the link}, or null
 // where the text is no link of this page.
 export function fromHash(hash) {
   const pairs = new URLSearchParams(hash.replace(/^#/, ''));
@@ -61,17 +76,18 @@ export function fromHash(hash) {
   if (!(version >= 1)) return null;
   const state = initialState();
   const ignored = [];
+  const refuse = (...about) => ignored.push(refused(pairs, ...about));
   const known = new Set(['v', 'm', 'p', 'g', 'gb', 'cc', ...kFields.map((field) => field.short)]);
-  for (const name of pairs.keys()) {
-    if (!known.has(name)) ignored.push(name);
+  for (const name of new Set(pairs.keys())) {
+    if (!known.has(name)) refuse(name);
   }
   state.model = (pairs.get('m') ?? '').slice(0, 500);
   state.pasted = pairs.get('p') === '1';
-  readGpu(pairs, state, ignored);
+  readGpu(pairs, state, refuse);
   for (const field of kFields) {
     if (!pairs.has(field.short)) continue;
     const value = read(field, pairs.get(field.short));
-    if (value === undefined) ignored.push(field.short);
+    if (value === undefined) refuse(field.short, field.key, expected(field));
     else state[field.key] = value;
   }
   return {state, ignored, newer: version > kVersion};

@@ -16,8 +16,17 @@ function guarded(kind) {
         else window[kind].setItem(`peakline.${key}`, value);
         return true;
       } catch {
-        return false;
+        return this.forget(key);
       }
+    },
+    // What could not be replaced must not come back in its place.
+    forget(key) {
+      try {
+        window[kind].removeItem(`peakline.${key}`);
+      } catch {
+        // There is no storage, and nothing in it.
+      }
+      return false;
     },
   };
 }

@@ -39,6 +39,8 @@ export async function start() {
       'org/abort': '{"fixture": "abort"}',
       'org/hang': '{"fixture": "hang"}',
       'org/open': '{"fixture": "not_modelled"}',
+      'org/odd': '{"fixture": "odd"}',
+      'org/babble': '{"fixture": "babble"}',
     },
   });
   browser = await chromium.launch({

@@ -4,6 +4,7 @@ import {test} from 'node:test';
 import {axisMarks, count, gib, percent} from '../../site/page/format.mjs';
 import {cleanEndpoint, configAddress, readModelInput} from '../../site/page/hub.mjs';
 import {rangeIn} from '../../site/page/config_place.mjs';
+import {fromKept, toKept} from '../../site/page/kept_config.mjs';
 import {fromHash, toHash} from '../../site/page/link.mjs';
 import {initialState, kFields, toSetup} from '../../site/page/setup.mjs';
 
@@ -46,7 +47,18 @@ test('every way to name a model', () => {
     'https://example.org/org/name': 'problem',
     'https://huggingface.co/': 'problem',
     'org/na me': 'problem',
-    'a/b/c/../d': 'a/b@main',
+    'a/b/c/../d': 'problem',
+    'org/name/tree/main/%2e%2e/%2e%2e/other': 'problem',
+    'org/name/tree/main/%252e%252e/other': 'problem',
+    'org/name/tree/main/%25252e%25252e/other': 'problem',
+    'https://huggingface.co/org/name/tree/main/%252e%252e/other': 'problem',
+    'https://huggingface.co/org/name/tree/main/a%2f..%2f..%2fother': 'problem',
+    'https://huggingface.co/org/name/tree/main/..%5cother': 'problem',
+    'https://huggingface.co/org/name/tree/main/%25252525252525252e': 'problem',
+    'org/name@..': 'problem',
+    'org/name@v1/%2e%2e': 'problem',
+    'org/name@v1..2': 'org/name@v1..2',
+    'https://huggingface.co/org/name/tree/main/a..b/c': 'org/name@main:a..b/c',
     '%E0%A4%A': 'problem',
     'javascript:alert(1)': 'problem',
   };
@@ -107,10 +119,30 @@ test('short keys of the link are unique', () => {
 test('a link that is not right is read as far as it goes', () => {
   const {state, ignored, newer} = fromHash('#v=2&m=org/name&b=0&l=1e9&t=magic&c=yes&x=1&cc=eight');
   assert.equal(newer, true);
-  assert.deepEqual(ignored.sort(), ['b', 'c', 'cc', 'l', 't', 'x']);
+  assert.deepEqual(ignored.sort(), [
+    'compute_capability: cc=eight, expected a number such as 8.6',
+    'gradient_checkpointing: c=yes, expected 0 or 1',
+    'max_length: l=1e9, expected 1 to 1,048,576',
+    'method: t=magic, expected full, lora, qlora',
+    'per_device_train_batch_size: b=0, expected 1 to 4,096',
+    'x=1',
+  ]);
   assert.deepEqual({...state, model: ''}, initialState());
   for (const hash of ['', '#', '#answer', '#v=0', '#v=x', '#m=org/name'])
     assert.equal(fromHash(hash), null, hash);
+});
+
+test('a kept config is taken only where it is one', () => {
+  const source = {kind: 'text', text: '{"a": 1}', label: 'Pasted config.json'};
+  assert.deepEqual(fromKept(toKept(source)), {text: source.text, label: source.label});
+  assert.equal(toKept({kind: 'hub', text: '{}', id: 'org/name'}), null);
+  assert.equal(toKept({kind: 'none'}), null);
+  const long = toKept({...source, text: 'x'.repeat(200_001)});
+  assert.deepEqual(fromKept(long), {tooLong: 200_001, most: 200_000});
+  assert.ok(long.length < 100);
+  assert.equal(fromKept('{"text": "{}", "label": 5}').label, 'Pasted config.json');
+  for (const stored of ['{junk', 'null', '5', '"x"', '[]', '{"text":5}', '{"tooLong":"x"}', '{}', ''])
+    assert.equal(fromKept(stored), null, stored);
 });
 
 test('the setup names what was chosen and leaves the rest to core', () => {

@@ -1,7 +1,7 @@
 // The address carries the state: reload, Back, sharing, and links that are not quite right.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {kSample, name, tensorPeak, verdict, visit} from '../harness.mjs';
+import {kSample, name, picture, tensorPeak, verdict, visit} from '../harness.mjs';
 
 const hashOf = (page) => page.evaluate(() => window.location.hash);
 
@@ -80,12 +80,18 @@ export function journeys() {
       assert.equal(await page.inputValue('#length'), '2048');
     }));
 
-  test('what a link holds beyond this page is ignored', () =>
+  test('what a link holds beyond this page is ignored, and the page says so', () =>
     visit({hash: '#v=9&m=org/model&b=2&l=abc&t=magic&future=1&gb=-3'}, async ({page}) => {
       await verdict(page);
       assert.equal(await page.inputValue('#batch'), '2');
       assert.equal(await page.inputValue('#length'), '2048');
       assert.equal(await page.isChecked('#method input[value=lora]'), true);
+      const said = await page.textContent('#link-banner:not([hidden])');
+      for (const words of [/later version/, /max_length: l=abc/, /method: t=magic/, /future=1/, /gb=-3/])
+        assert.match(said, words);
+      await picture(page, 'link-ignored');
+      await page.evaluate(() => (window.location.hash = '#v=1&m=org/model&b=2'));
+      await page.waitForSelector('#link-banner', {state: 'hidden'});
     }));
 
   test('a card that the list does not hold is named as the mistake', () =>
@@ -118,6 +124,45 @@ export function journeys() {
         await other.textContent('#model-status'),
         /pasted config\.json, which a link cannot carry/,
       );
+    }));
+
+  for (const stored of ['{junk', 'null', '{"text":5}'])
+    test(`what is stored for this tab may be ${stored}`, () =>
+      visit(
+        {
+          hash: '#v=1&p=1',
+          before: ({page}) =>
+            page.addInitScript((text) => {
+              if (window.sessionStorage.getItem('seen') === null) {
+                window.sessionStorage.setItem('seen', '1');
+                window.sessionStorage.setItem('peakline.config', text);
+              }
+            }, stored),
+        },
+        async ({page}) => {
+          await page.waitForSelector('#model-status[data-tone=bad]');
+          assert.match(await page.textContent('#model-status'), /This link has no model/);
+          assert.equal(
+            await page.evaluate(() => window.sessionStorage.getItem('peakline.config')),
+            null,
+          );
+          await name(page, 'org/model');
+          await verdict(page);
+        },
+      ));
+
+  test('a pasted config too long to keep is named as such after a reload', () =>
+    visit({}, async ({page}) => {
+      const long = kSample.replace('{', `{"unused": "${'x'.repeat(200_000)}",`);
+      await page.setInputFiles('#file', {
+        name: 'config.json',
+        mimeType: 'application/json',
+        buffer: Buffer.from(long),
+      });
+      await verdict(page);
+      await page.reload();
+      await page.waitForSelector('#model-status[data-tone=bad]');
+      assert.match(await page.textContent('#model-status'), /characters, and a tab keeps at most/);
     }));
 
   test('the skip link leads to the answer and leaves the state alone', () =>

@@ -25,6 +25,28 @@ export function journeys() {
       assert.equal(await verdict(page), 'fits');
     }));
 
+  test('an answer that cannot be shown is said to be one, with its own error', () =>
+    visit({module: 'fixture'}, async ({page}) => {
+      await name(page, 'org/odd');
+      await page.waitForFunction(
+        () => document.querySelector('#verdict h2')?.textContent === 'The answer cannot be shown',
+      );
+      assert.doesNotMatch(await page.textContent('#answer-errors pre'), /not iterable/);
+      assert.match(await page.textContent('#answer-errors pre'), /TypeError/);
+      await name(page, 'org/model');
+      assert.equal(await verdict(page), 'fits');
+    }));
+
+  test('a reply that is no JSON does not stop the page', () =>
+    visit({module: 'fixture'}, async ({page}) => {
+      await name(page, 'org/babble');
+      await page.waitForFunction(
+        () => document.querySelector('#verdict h2')?.textContent === 'The calculation stopped',
+      );
+      await name(page, 'org/model');
+      assert.equal(await verdict(page), 'fits');
+    }));
+
   test('a module that hangs is ended, and the next question is answered', () =>
     visit({module: 'fixture', before: ({page}) => page.clock.install()}, async ({page}) => {
       await page.clock.runFor(1000);
