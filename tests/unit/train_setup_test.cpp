@@ -286,8 +286,8 @@ TEST_CASE("nothing that is given is ignored silently", "[setup]") {
   SECTION("a setting switched off by another is noted") {
     CHECK(
         mentions(parsed(R"({"method": "full", "lora": {"r": 8}})").notes, "lora.r has no effect"));
-    CHECK(mentions(parsed(R"({"quantization": {"load_in_8bit": true}})").notes,
-                   "load_in_8bit has no effect"));
+    CHECK(mentions(parsed(R"({"quantization": {"bnb_4bit_quant_type": "fp4"}})").notes,
+                   "bnb_4bit_quant_type has no effect"));
     CHECK(mentions(parsed(R"({"use_reentrant": true})").notes, "use_reentrant has no effect"));
   }
   SECTION("another library version is noted") {
