@@ -213,7 +213,8 @@ Result<Timeline> read_timeline(const std::filesystem::path& path) {
   if (!text) return text.error();
   Result<Timeline> timeline = parse_timeline(*text);
   if (!timeline) {
-    for (Error& error : timeline.error()) error.where = path.string() + error.where;
+    for (Error& error : timeline.error())
+      error.where = path.string() + (error.where.empty() ? "" : ": ") + error.where;
   }
   return timeline;
 }

@@ -95,6 +95,10 @@ class Timeline(unittest.TestCase):
         self.refused(".", "a folder")
         self.refused("missing.json", "no such file")
 
+    def test_a_place_in_a_file_is_told_apart_from_its_name(self):
+        self.write("config.json", json.dumps(program.CONFIG).encode())
+        self.refused("config.json", "config.json: /tensors:")
+
     def test_a_bomb_is_refused_before_it_fills_the_memory(self):
         packer = zlib.compressobj(9, zlib.DEFLATED, 31)
         pieces = [packer.compress(b'{"tensors": [')]
