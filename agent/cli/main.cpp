@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "cli/run.h"
+#include "process/heap.h"
 
 int main(int argc, char** argv) {
+  peakline::keep_freed_memory();
   // A reader that stops early (`| head`) is no reason to die with a signal.
   std::signal(SIGPIPE, SIG_IGN);
   try {

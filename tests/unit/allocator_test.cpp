@@ -158,7 +158,7 @@ TEST_CASE("many free blocks cost little more than few", "[allocator]") {
   for (; !blocks.empty(); blocks.pop_back()) allocator.free(blocks.back());
   for (int i = 0; i < kBlocks; ++i) blocks.push_back(allocator.allocate((10 + 2 * i) * kMiB));
   CHECK(allocator.reserved() == allocator.allocated());
-  // A tenth of a second; in a sorted array it is more than ten.
+  // A tenth of a second; in one sorted array it is more than four.
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
 }
 

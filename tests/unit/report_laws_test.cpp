@@ -248,6 +248,18 @@ TEST_CASE("static bytes of LoRA are the frozen base and its adapters", "[report]
   }
 }
 
+TEST_CASE("a class without a head is counted as the run builds it, with one", "[report][laws]") {
+  for (const json& config : models()) {
+    json headless = config;
+    headless["architectures"] = {"LlamaModel"};
+    const json setup = {{"method", "full"}, {"max_length", 128}};
+    const Report with = report_of(config, setup);
+    const Report without = report_of(headless, setup);
+    CHECK(without.num_parameters == with.num_parameters);
+    CHECK(without.memory.static_bytes == with.memory.static_bytes);
+  }
+}
+
 TEST_CASE("a steady step alone has the peak of the second of two", "[report][laws]") {
   // Beside the states a first step leaves up to three single numbers, a block each.
   constexpr std::int64_t kNumbers = 3 * kAllocationGranularity;

@@ -42,6 +42,8 @@ class Shape {
     for (int i = 0; i < rank_; ++i) n = n * dims_[static_cast<std::size_t>(i)];
     return n;
   }
+  // All places; those beyond the rank are zero.
+  [[nodiscard]] constexpr const std::array<std::int64_t, kMaxRank>& dims() const { return dims_; }
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;
     for (int i = 0; i < a.rank_; ++i) {

@@ -2,6 +2,7 @@
 // keys. Filled by a SAX handler (core/src/parse/json_reader.cpp); bounded in size and depth.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -30,7 +31,12 @@ struct Value {
   [[nodiscard]] bool is_null() const { return std::holds_alternative<Null>(data); }
   [[nodiscard]] const bool* as_bool() const { return std::get_if<bool>(&data); }
   [[nodiscard]] const std::int64_t* as_integer() const { return std::get_if<std::int64_t>(&data); }
-  [[nodiscard]] const double* as_real() const { return std::get_if<double>(&data); }
+  // A finite one: Python's NaN and Infinity stay in the tree, but nothing can be computed from
+  // them.
+  [[nodiscard]] const double* as_real() const {
+    const double* real = std::get_if<double>(&data);
+    return real != nullptr && std::isfinite(*real) ? real : nullptr;
+  }
   [[nodiscard]] const std::string* as_string() const { return std::get_if<std::string>(&data); }
   [[nodiscard]] const Array* as_array() const { return std::get_if<Array>(&data); }
   [[nodiscard]] const Object* as_object() const { return std::get_if<Object>(&data); }

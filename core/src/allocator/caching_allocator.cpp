@@ -39,23 +39,18 @@ BlockId CachingAllocator::new_block() {
   return static_cast<BlockId>(blocks_.size()) - 1;
 }
 
-FreeList::Place CachingAllocator::place_of(BlockId block) {
-  const Block& it = at(block);
-  return pool_of(it.small).blocks.find(blocks_, it.size, it.address);
-}
-
 void CachingAllocator::remove(BlockId block) {
-  Block& it = at(block);
-  it.free = false;
-  pool_of(it.small).blocks.erase(place_of(block));
+  at(block).free = false;
+  FreeList& free = pool_of(at(block).small).blocks;
+  free.erase(free.find(block));
 }
 
 // get_free_block: the smallest free block that holds the request. With max_split_size, blocks above
 // it serve only requests above it, and those not much smaller than themselves.
 BlockId CachingAllocator::take_best_fit(Pool& pool, Bytes size) {
-  const FreeList::Place found = pool.blocks.find(blocks_, size, Bytes(0));
-  if (found == pool.blocks.end()) return kNoBlock;
-  const BlockId block = *found;
+  const FreeList::Place found = pool.blocks.find(size, Bytes(0));
+  if (pool.blocks.is_end(found)) return kNoBlock;
+  const BlockId block = pool.blocks[found];
   if (options_.max_split_size) {
     const Bytes limit = *options_.max_split_size;
     if (size < limit && at(block).size >= limit) return kNoBlock;
@@ -63,7 +58,7 @@ BlockId CachingAllocator::take_best_fit(Pool& pool, Bytes size) {
   }
   at(block).free = false;
   if (splits(at(block), size)) {
-    pool.blocks.replace(blocks_, found, split(block, size));
+    pool.blocks.replace(found, split(block, size));
   } else {
     pool.blocks.erase(found);
   }
@@ -156,7 +151,7 @@ BlockId CachingAllocator::allocate(Bytes bytes) {
       block = new_segment(size, small);
     }
     if (block == kNoBlock) return kNoBlock;
-    if (splits(at(block), size)) pool.blocks.insert(blocks_, split(block, size));
+    if (splits(at(block), size)) pool.blocks.insert(split(block, size));
   }
   allocated_ += at(block).size;
   return block;
@@ -184,16 +179,15 @@ void CachingAllocator::free(BlockId block) {
   const bool joins_after = after != kNoBlock && at(after).free;
   const BlockId joined = joins_before ? before : block;
   if (joins_before && joins_after) remove(after);
-  const FreeList::Place place = joins_before  ? place_of(before)
-                                : joins_after ? place_of(after)
-                                              : free.end();
+  FreeList::Place place;
+  if (joins_before || joins_after) place = free.find(joins_before ? before : after);
   if (joins_after) swallow_after(block);
   if (joins_before) swallow_after(before);
   at(joined).free = true;
   if (joins_before || joins_after) {
-    free.replace(blocks_, place, joined);
+    free.replace(place, joined);
   } else {
-    free.insert(blocks_, joined);
+    free.insert(joined);
   }
 }
 
@@ -212,7 +206,7 @@ bool CachingAllocator::release_cached() {
   bool released = false;
   for (Pool* pool : {&small_, &large_}) {
     std::vector<BlockId> whole;
-    for (const BlockId free : pool->blocks) {
+    for (const BlockId free : pool->blocks.in_order()) {
       const bool goes = options_.expandable_segments ? free == pool->tail : whole_segment(at(free));
       if (goes) whole.push_back(free);
     }
@@ -235,7 +229,7 @@ bool CachingAllocator::release_oversize(Bytes size) {
   Bytes released;
   while (released < size) {
     BlockId chosen = kNoBlock;
-    for (const BlockId free : large_.blocks) {
+    for (const BlockId free : large_.blocks.in_order()) {
       if (at(free).size < *options_.max_split_size || !whole_segment(at(free))) continue;
       chosen = free;  // the largest so far; the smallest that suffices wins
       if (at(free).size >= wanted) break;

@@ -12,6 +12,9 @@ namespace peakline::allocator {
 class CachingAllocator {
  public:
   explicit CachingAllocator(const AllocatorOptions& options) : options_(options) {}
+  // The free lists look into this allocator's blocks.
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
 
   // kNoBlock where the request cannot be had under the capacity. `size` is above zero.
   [[nodiscard]] BlockId allocate(Bytes size);
@@ -30,7 +33,6 @@ class CachingAllocator {
   [[nodiscard]] Pool& pool_of(bool small) { return small ? small_ : large_; }
   [[nodiscard]] Block& at(BlockId block) { return blocks_[static_cast<std::size_t>(block)]; }
   [[nodiscard]] BlockId new_block();
-  [[nodiscard]] FreeList::Place place_of(BlockId block);
   // From the free list; where the request leaves enough of the block, the rest stays free.
   [[nodiscard]] BlockId take_best_fit(Pool& pool, Bytes size);
   void remove(BlockId block);
@@ -48,8 +50,8 @@ class CachingAllocator {
   AllocatorOptions options_;
   std::vector<Block> blocks_;
   std::vector<BlockId> unused_;
-  Pool small_;
-  Pool large_;
+  Pool small_{FreeList(blocks_)};
+  Pool large_{FreeList(blocks_)};
   Bytes next_address_;
   std::int64_t retries_ = 0;
   Bytes allocated_;

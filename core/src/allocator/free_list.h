@@ -1,8 +1,9 @@
-// The free blocks of one pool in best-fit order: by size, then by address. A sorted array of
-// numbers: a pool holds some hundred blocks, and a freed or split block mostly moves a few places.
+// The free blocks of one pool in best-fit order: by size, then by address. A pool holds some
+// hundred blocks, and a freed or split block mostly moves a few places, so they are numbers in a
+// sorted array; a longer one is cut into runs, so that an absurd step costs no more per event.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,45 +25,44 @@ struct Block {
 
 class FreeList {
  public:
-  using Place = std::vector<BlockId>::iterator;
+  struct Place {
+    std::size_t run = 0;
+    std::size_t at = 0;
+  };
 
-  [[nodiscard]] Place begin() { return ids_.begin(); }
-  [[nodiscard]] Place end() { return ids_.end(); }
+  explicit FreeList(const std::vector<Block>& blocks) : blocks_(blocks) {}
+
+  [[nodiscard]] bool is_end(Place place) const { return place.run == runs_.size(); }
+  [[nodiscard]] BlockId operator[](Place place) const { return runs_[place.run][place.at]; }
   // The first block at least this large, and not below the address where sizes are equal.
-  [[nodiscard]] Place find(const std::vector<Block>& blocks, Bytes size, Bytes address) {
-    return search(blocks, begin(), end(), size, address);
-  }
-  void insert(const std::vector<Block>& blocks, BlockId id) {
-    const Block& block = blocks[static_cast<std::size_t>(id)];
-    ids_.insert(find(blocks, block.size, block.address), id);
-  }
-  void erase(Place at) { ids_.erase(at); }
-  // Another block, or the same with another size, for the one at this place: only those between
-  // the old place and the new one move.
-  void replace(const std::vector<Block>& blocks, Place at, BlockId id) {
-    const Block& block = blocks[static_cast<std::size_t>(id)];
-    if (at != begin() && !before(blocks, at[-1], block.size, block.address)) {
-      const Place below = search(blocks, begin(), at, block.size, block.address);
-      std::move_backward(below, at, at + 1);
-      *below = id;
-    } else {
-      const Place above = search(blocks, at + 1, end(), block.size, block.address);
-      *std::move(at + 1, above, at) = id;
-    }
-  }
+  [[nodiscard]] Place find(Bytes size, Bytes address) const;
+  [[nodiscard]] Place find(BlockId id) const { return find(block(id).size, block(id).address); }
+  void insert(BlockId id);
+  void erase(Place place);
+  // Another block, or the same with another size, for the one at this place.
+  void replace(Place place, BlockId id);
+  [[nodiscard]] std::vector<BlockId> in_order() const;
 
  private:
-  static bool before(const std::vector<Block>& blocks, BlockId id, Bytes size, Bytes address) {
-    const Block& block = blocks[static_cast<std::size_t>(id)];
-    return block.size != size ? block.size < size : block.address < address;
-  }
-  static Place search(
-      const std::vector<Block>& blocks, Place first, Place last, Bytes size, Bytes address) {
-    return std::partition_point(
-        first, last, [&](BlockId id) { return before(blocks, id, size, address); });
-  }
+  using Run = std::vector<BlockId>;
+  static constexpr std::size_t kLongestRun = 1024;
 
-  std::vector<BlockId> ids_;
+  [[nodiscard]] const Block& block(BlockId id) const {
+    return blocks_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] bool before(BlockId id, Bytes size, Bytes address) const {
+    const Block& it = block(id);
+    return it.size != size ? it.size < size : it.address < address;
+  }
+  // How many of these, in order, come before.
+  [[nodiscard]] std::size_t search(const BlockId* ids,
+                                   std::size_t n,
+                                   Bytes size,
+                                   Bytes address) const;
+  [[nodiscard]] bool belongs_into(std::size_t run, const Block& it) const;
+
+  const std::vector<Block>& blocks_;
+  std::vector<Run> runs_;  // none is empty
 };
 
 }  // namespace peakline::allocator

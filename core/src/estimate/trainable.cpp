@@ -1,5 +1,6 @@
 #include "estimate/trainable.h"
 
+#include "architecture/dense_decoder.h"
 #include "train/load.h"
 
 namespace peakline {
@@ -35,6 +36,8 @@ Elements adapter_parameters(const DenseDecoder& s, const LoraSetup& lora) {
 ParameterCounts count_parameters(const Architecture& architecture, const TrainSetup& setup) {
   ParameterCounts counts;
   if (architecture.parameters) counts.total = architecture.parameters->total;
+  // The run's model has a language-model head, whatever class the config names.
+  if (architecture.dense) counts.total = count_parameters(*architecture.dense, Task{}).total;
   if (setup.method == Method::Full) counts.trainable = counts.total;
   const bool adapted = setup.method == Method::Lora || setup.method == Method::Qlora;
   if (adapted && architecture.dense) {

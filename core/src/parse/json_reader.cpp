@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "parse/encoding.h"
+#include "parse/python_numbers.h"
 #include "parse/syntax_error.h"
 #include "peakline/json.h"
 
@@ -80,7 +81,8 @@ std::string place_text(Place place) {
 // nlohmann calls these; returning false ends the reading.
 class Reader {
  public:
-  Reader(std::string_view text, const Cursor& cursor) : text_(text), cursor_(cursor) {}
+  Reader(const PythonNumbers& numbers, const Cursor& cursor)
+      : numbers_(numbers), text_(numbers.text()), cursor_(cursor) {}
 
   bool null() { return add(Null{}, cursor_.last); }
   bool boolean(bool value) { return add(value, cursor_.last); }
@@ -90,7 +92,9 @@ class Reader {
       return add(static_cast<double>(value), number_end());
     return add(static_cast<std::int64_t>(value), number_end());
   }
-  bool number_float(double value, const std::string&) { return add(value, number_end()); }
+  bool number_float(double value, const std::string&) {
+    return add(numbers_.value_at(cursor_.offset, value), number_end());
+  }
   bool string(std::string& value) { return add(std::move(value), cursor_.last); }
   bool binary(nlohmann::json::binary_t&) { return false; }  // JSON text has none
   bool start_object(std::size_t) { return open(Object{}); }
@@ -264,6 +268,7 @@ class Reader {
     }
   }
 
+  const PythonNumbers& numbers_;
   std::string_view text_;
   const Cursor& cursor_;
   std::vector<Frame> frames_;
@@ -302,9 +307,10 @@ Result<Value> parse(std::string_view text) {
                               : "got only blanks, expected a JSON object",
                  ""};
   }
-  const std::string readable = with_python_numbers(text);
+  const PythonNumbers numbers(text);
+  const std::string& readable = numbers.text();
   Cursor cursor;
-  Reader reader(readable, cursor);
+  Reader reader(numbers, cursor);
   const CountingIterator first(readable.data(), &cursor);
   const CountingIterator last(readable.data() + readable.size(), &cursor);
   const bool complete = nlohmann::json::sax_parse(first, last, &reader);

@@ -30,6 +30,7 @@ std::string quoted(const std::string& text) {
   return out;
 }
 
+// What is not finite has no JSON form but null.
 std::string number_text(double value) {
   return nlohmann::json(value).dump();
 }
@@ -41,7 +42,7 @@ void append(std::string& out, const Value& value) {
     out += *flag ? "true" : "false";
   } else if (const std::int64_t* integer = value.as_integer()) {
     out += std::to_string(*integer);
-  } else if (const double* real = value.as_real()) {
+  } else if (const double* real = std::get_if<double>(&value.data)) {
     out += number_text(*real);
   } else if (const std::string* text = value.as_string()) {
     append_quoted(out, *text);
@@ -88,7 +89,11 @@ std::string Value::describe() const {
   if (is_null()) return "null";
   if (const bool* flag = as_bool()) return *flag ? "true" : "false";
   if (const std::int64_t* integer = as_integer()) return "the number " + std::to_string(*integer);
-  if (const double* real = as_real()) return "the number " + number_text(*real);
+  if (const double* real = std::get_if<double>(&data)) {
+    if (std::isnan(*real)) return "NaN";
+    if (std::isinf(*real)) return *real < 0.0 ? "-Infinity" : "Infinity";
+    return "the number " + number_text(*real);
+  }
   if (const std::string* text = as_string()) return "the string " + quoted(shortened(*text));
   if (const Array* array = as_array()) return array->empty() ? "an empty array" : "an array";
   return "an object";

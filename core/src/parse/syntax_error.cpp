@@ -112,23 +112,4 @@ Error explain_syntax_error(const SyntaxProblem& problem) {
           hint_for(problem, false)};
 }
 
-std::string with_python_numbers(std::string_view text) {
-  std::string result(text);
-  bool in_string = false;
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const char c = result[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == 'N' && result.compare(i, 3, "NaN") == 0) {
-      result.replace(i, 3, "0.0");
-    } else if (c == 'I' && result.compare(i, 8, "Infinity") == 0) {
-      result.replace(i, 8, "1e308   ");
-    }
-  }
-  return result;
-}
-
 }  // namespace peakline::json

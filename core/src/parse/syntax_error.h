@@ -20,9 +20,4 @@ struct SyntaxProblem {
 // `where` stays empty: the reader fills it in.
 [[nodiscard]] Error explain_syntax_error(const SyntaxProblem& problem);
 
-// Python writes NaN, Infinity and -Infinity into real config.json files and reads them back. They
-// become finite numbers of equal length here (0.0, 1e308), so that places stay right; no size
-// depends on one.
-[[nodiscard]] std::string with_python_numbers(std::string_view text);
-
 }  // namespace peakline::json

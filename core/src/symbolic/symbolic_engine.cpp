@@ -93,9 +93,7 @@ void SymbolicEngine::record_birth(const char* op,
   made.op = op;
   made.module = module_;
   made.rank = static_cast<std::int8_t>(sizes.rank());
-  for (int i = 0; i < sizes.rank(); ++i) {
-    made.dims[static_cast<std::size_t>(i)] = sizes[i];
-  }
+  made.dims = sizes.dims();
   made.dtype = dtype;
   made.phase = phase_;
   made.grad_mode = grad_enabled_;

@@ -16,10 +16,9 @@ constexpr double kEventsPerBatch = 16.0;
 
 double most_events(const DenseDecoder& shape, const TrainSetup& setup, std::int64_t micro_batches) {
   const auto layers = static_cast<double>(shape.num_hidden_layers);
-  const double chunks =
-      setup.use_liger_kernel
-          ? static_cast<double>(shape.vocab_size / std::max<std::int64_t>(shape.hidden_size, 1)) + 2
-          : 0.0;
+  const std::int64_t tokens = setup.per_device_train_batch_size * setup.max_length;
+  const std::int64_t parts = shape.vocab_size / std::max<std::int64_t>(shape.hidden_size, 1) + 2;
+  const double chunks = setup.use_liger_kernel ? static_cast<double>(std::min(parts, tokens)) : 0.0;
   const double per_micro_batch =
       layers * kEventsPerLayer + kEventsAroundLayers + chunks * kEventsPerLogitChunk;
   // Loading and the optimizer count as one more.
