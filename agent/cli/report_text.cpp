@@ -146,11 +146,16 @@ class Writer {
   }
 
   static std::string shape_of(const PeakTensor& tensor) {
-    std::string text = tensor.count > 1 ? std::to_string(tensor.count) + " x [" : "[";
+    std::string text;
+    if (tensor.count > 1) text += std::to_string(tensor.count) + " x ";
+    text += '[';
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-      text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape[i]);
+      if (i > 0) text += ", ";
+      text += std::to_string(tensor.shape[i]);
     }
-    return text + "] " + std::string(peakline::name_of(tensor.dtype));
+    text += "] ";
+    text += peakline::name_of(tensor.dtype);
+    return text;
   }
 
   struct Tensor {

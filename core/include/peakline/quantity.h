@@ -92,7 +92,7 @@ inline constexpr std::int64_t kAllocationGranularity = 512;
 [[nodiscard]] constexpr Bytes rounded_to_block(Bytes bytes) {
   const Bytes padded = bytes + Bytes(kAllocationGranularity - 1);
   if (padded.saturated()) return padded;
-  return Bytes(padded.count() / kAllocationGranularity * kAllocationGranularity);
+  return Bytes(padded.count() & -kAllocationGranularity);  // a power of two
 }
 
 }  // namespace peakline

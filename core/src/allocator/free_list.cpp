@@ -22,12 +22,14 @@ std::size_t FreeList::search(const BlockId* ids, std::size_t n, Bytes size, Byte
 }
 
 FreeList::Place FreeList::find(Bytes size, Bytes address) const {
-  Place place;
-  while (place.run < runs_.size() && before(runs_[place.run].back(), size, address)) ++place.run;
-  if (is_end(place)) return place;
-  const Run& run = runs_[place.run];
-  place.at = search(run.data(), run.size(), size, address);
-  return place;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const Run& run = runs_[i];
+    const bool is_last = i + 1 == runs_.size();
+    if (!is_last && before(run.back(), size, address)) continue;
+    const std::size_t at = search(run.data(), run.size(), size, address);
+    if (at < run.size()) return {i, at};
+  }
+  return {runs_.size(), 0};
 }
 
 void FreeList::insert(BlockId id) {
