@@ -77,10 +77,11 @@ TEST_CASE("the norm", "[model][modules]") {
                          Row{"float32 norm", DType::Float32, true},
                          Row{"frozen float32 norm", DType::Float32, false}}) {
     Run run;
-    const RmsNorm norm{"norm", run.weight(Shape{64}, row.dtype, row.trainable)};
-    run.compare(row.name, row.dtype, false, [&](const Tensor& x) {
-      return rms_norm(run.e, x, norm, {}, 0);
-    });
+    Norm module;
+    module.name = "norm";
+    module.weight = run.weight(Shape{64}, row.dtype, row.trainable);
+    run.compare(
+        row.name, row.dtype, false, [&](const Tensor& x) { return norm(run.e, x, module, {}, 0); });
   }
 }
 

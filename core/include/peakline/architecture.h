@@ -18,6 +18,16 @@ namespace peakline {
 
 enum class HiddenAct : std::uint8_t { Silu, Gelu, GeluTanh, Relu };
 
+// How a norm is computed: what it keeps for backward depends on it.
+enum class NormKind : std::uint8_t {
+  Rms,           // float32 root mean square, cast back, then times the weight
+  RmsWide,       // the same, times the weight before the cast
+  RmsOffset,     // times 1 + weight in float32, then cast back
+  Layer,         // the fused layer norm
+  LayerWide,     // the fused layer norm of a float32 cast, cast back
+  LayerUnfused,  // a layer norm without bias, written out in float32
+};
+
 // The Llama-shaped decoder: rotary, grouped heads, rms norms, gated MLP, residuals in sequence.
 struct DenseDecoder {
   std::int64_t vocab_size = 0;           // V

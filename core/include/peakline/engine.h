@@ -286,6 +286,13 @@ class Engine {
     input.reset();
     return out;
   }
+  // F.layer_norm over the last dimension; weight [n] and bias [n] may be undefined.
+  Tensor layer_norm(Tensor input, const Tensor& weight, const Tensor& bias) {
+    if (!ready(input)) return {};
+    Tensor out = do_layer_norm(input, weight, bias);
+    input.reset();
+    return out;
+  }
   // bitsandbytes.matmul_4bit.
   Tensor linear_4bit(Tensor input, const Packed4bit& weight, const Tensor& bias) {
     if (!ready(input)) return {};
@@ -388,6 +395,7 @@ class Engine {
   virtual Tensor do_sum(const Tensor& self) = 0;
   virtual Tensor do_embedding(const Tensor& weight, const Tensor& indices) = 0;
   virtual Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
+  virtual Tensor do_layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
   virtual Tensor do_linear_4bit(const Tensor& input,
                                 const Packed4bit& weight,
                                 const Tensor& bias) = 0;

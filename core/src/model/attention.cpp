@@ -12,14 +12,14 @@ namespace {
 // [B, S, n * D] -> [B, n, S, D], through the head norm where there is one.
 Tensor split_heads(Engine& e,
                    Tensor projected,
-                   const std::optional<RmsNorm>& norm,
+                   const std::optional<Norm>& head_norm,
                    const ModelOptions& options,
                    std::int32_t index) {
   const std::int64_t heads = projected.size(-1) / options.head_dim;
   const Shape shape{projected.size(0), projected.size(1), heads, options.head_dim};
   Tensor split = e.view(std::move(projected), shape);
-  if (norm) {
-    Tensor normed = rms_norm(e, split, *norm, options, index);
+  if (head_norm) {
+    Tensor normed = norm(e, split, *head_norm, options, index);
     split = std::move(normed);
   }
   return e.transpose(std::move(split), 1, 2);

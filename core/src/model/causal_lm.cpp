@@ -38,14 +38,14 @@ Tensor decoder_layer(Engine& e,
                      std::int32_t index) {
   ModuleScope scope(e, "", index);
   Tensor residual = input;
-  Tensor hidden_states = rms_norm(e, input, layer.input_layernorm, options, index);
+  Tensor hidden_states = norm(e, input, layer.input_layernorm, options, index);
   // The layer's frame holds the attention weights, where there are any, until it returns.
   Attended attended = attention(e, hidden_states, layer, rotation, mask, options, index);
   hidden_states = std::move(attended.hidden_states);
   add_residual(e, residual, hidden_states, options);
   residual = hidden_states;
   {
-    Tensor normed = rms_norm(e, hidden_states, layer.post_attention_layernorm, options, index);
+    Tensor normed = norm(e, hidden_states, layer.post_attention_layernorm, options, index);
     hidden_states = std::move(normed);
   }
   {
@@ -118,7 +118,7 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
     hidden_states = std::move(next);
   }
   {
-    Tensor normed = rms_norm(e, hidden_states, model.norm, options, -1);
+    Tensor normed = norm(e, hidden_states, model.norm, options, -1);
     hidden_states = std::move(normed);
   }
   return hidden_states;

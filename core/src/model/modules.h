@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "peakline/architecture.h"
 #include "peakline/engine.h"
 
 namespace peakline {
@@ -21,23 +22,25 @@ struct Linear {
   bool lora_dropout = false;
 };
 
-struct RmsNorm {
+struct Norm {
   const char* name = "";
-  Tensor weight;
+  NormKind kind = NormKind::Rms;
+  Tensor weight;  // [n]; undefined where the norm has none
+  Tensor bias;    // [n]; fused layer norms only, may be undefined
 };
 
 struct DecoderLayer {
-  Linear q_proj;                  // [A * D, H]
-  Linear k_proj;                  // [K * D, H]
-  Linear v_proj;                  // [K * D, H]
-  Linear o_proj;                  // [H, A * D]
-  std::optional<RmsNorm> q_norm;  // [D]
-  std::optional<RmsNorm> k_norm;
+  Linear q_proj;               // [A * D, H]
+  Linear k_proj;               // [K * D, H]
+  Linear v_proj;               // [K * D, H]
+  Linear o_proj;               // [H, A * D]
+  std::optional<Norm> q_norm;  // [D]
+  std::optional<Norm> k_norm;
   Linear gate_proj;  // [F, H]
   Linear up_proj;    // [F, H]
   Linear down_proj;  // [H, F]
-  RmsNorm input_layernorm;
-  RmsNorm post_attention_layernorm;
+  Norm input_layernorm;
+  Norm post_attention_layernorm;
   bool sliding = false;
 };
 
@@ -66,7 +69,7 @@ struct CausalLm {
   ModelOptions options;
   Tensor embed_tokens;  // [V, H]
   std::vector<DecoderLayer> layers;
-  RmsNorm norm;
+  Norm norm;
   Tensor inv_freq;  // [D / 2] float32
   Tensor original_inv_freq;
   Tensor lm_head;  // [V, H]; the embedding itself where tied

@@ -1,4 +1,4 @@
-// Root-mean-square normalisation.
+// Normalisation over the last dimension.
 #pragma once
 
 #include "model/modules.h"
@@ -6,10 +6,10 @@
 namespace peakline {
 
 // input [..., n] -> the same shape. A module: the caller's handle on `input` outlives the call.
-[[nodiscard]] Tensor rms_norm(Engine& e,
-                              const Tensor& input,
-                              const RmsNorm& module,
-                              const ModelOptions& options,
-                              std::int32_t layer);
+[[nodiscard]] Tensor norm(Engine& e,
+                          const Tensor& input,
+                          const Norm& module,
+                          const ModelOptions& options,
+                          std::int32_t layer);
 
 }  // namespace peakline

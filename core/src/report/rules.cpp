@@ -108,8 +108,10 @@ constexpr std::array kRules = {
          "aten/src/ATen/autocast_mode.cpp, cached_cast",
          kTorch},
     Rule{"R061",
-         "RMS norms run in float32 and keep the cast input for backward.",
-         "transformers/models/*/modeling_*.py, *RMSNorm.forward",
+         "Norms run in float32, the fused layer norm under autocast, and keep the cast input for "
+         "backward.",
+         "transformers/models/*/modeling_*.py, *RMSNorm.forward; "
+         "aten/src/ATen/autocast_mode.h, layer_norm",
          kTransformers},
 };
 

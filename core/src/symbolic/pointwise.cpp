@@ -54,6 +54,11 @@ void formula_add(SymbolicEngine&, Node& node, Incoming& incoming, Gradients& out
   }
 }
 
+void formula_sub(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  if (node.needs(0)) outgoing[0] = incoming[0];
+  if (node.needs(1)) outgoing[1] = engine.pointwise1("neg", incoming[0], incoming[0].dtype());
+}
+
 void formula_pass(SymbolicEngine&, Node&, Incoming& incoming, Gradients& outgoing) {
   outgoing[0] = incoming[0];
 }
@@ -154,7 +159,8 @@ Tensor SymbolicEngine::do_add(const Tensor& self, const Tensor& other) {
 }
 
 Tensor SymbolicEngine::do_sub(const Tensor& self, const Tensor& other) {
-  return pointwise2("sub.Tensor", self, other);  // the step subtracts integers only
+  Node* node = start(formula_sub, {&self, &other});
+  return finish(node, pointwise2("sub.Tensor", self, other));
 }
 
 Tensor SymbolicEngine::do_mul(const Tensor& self, const Tensor& other) {
@@ -255,6 +261,11 @@ Tensor SymbolicEngine::autocast_input(const Tensor& input) {
   record_of(input).autocast_copy = cast;
   autocast_cache_.push_back(input);
   return cast;
+}
+
+Tensor SymbolicEngine::autocast_wide(const Tensor& input) {
+  if (!autocast_ || !input.defined() || !is_floating_point(input.dtype())) return input;
+  return to(input, DType::Float32);
 }
 
 }  // namespace peakline::symbolic

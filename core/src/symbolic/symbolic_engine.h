@@ -77,6 +77,8 @@ class SymbolicEngine final : public Engine {
 
   // The cast that an autocast scope puts before a lower-precision operation.
   Tensor autocast_input(const Tensor& input);
+  // And the one to float32 that it puts before an operation on its float32 list.
+  Tensor autocast_wide(const Tensor& input);
 
   // Pointwise kernels, without autograd.
   Tensor pointwise1(const char* op, const Tensor& a, DType dtype);
@@ -124,6 +126,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_sum(const Tensor& self) override;
   Tensor do_embedding(const Tensor& weight, const Tensor& indices) override;
   Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) override;
+  Tensor do_layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias) override;
   Tensor do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) override;
   Tensor do_matmul(const Tensor& self, const Tensor& other) override;
   Tensor do_softmax_last(const Tensor& self, DType dtype) override;

@@ -102,9 +102,12 @@ class Loader {
     return tensor;
   }
 
-  RmsNorm norm(const char* name, std::int64_t size) {
+  Norm norm(const char* name, std::int64_t size) {
     ModuleScope scope(e_, name, layer_);
-    return {name, parameter(Shape{size}, plain_dtype_, "ones")};
+    Norm made;
+    made.name = name;
+    made.weight = parameter(Shape{size}, plain_dtype_, "ones");
+    return made;
   }
 
   Tensor named(const char* name, const Shape& shape) {
