@@ -16,6 +16,8 @@ constexpr std::array kOptimizers = {
     OptimizerRow{"adamw_torch", AdamWForeach},
     OptimizerRow{"adamw_torch_fused", AdamWFused},
     OptimizerRow{"sgd", Sgd},
+    OptimizerRow{"rmsprop", RmspropForeach},
+    OptimizerRow{"adagrad", AdagradForeach},
     OptimizerRow{"adafactor", Adafactor},
     OptimizerRow{"adamw_bnb_8bit", Bitsandbytes, 2, 8},
     OptimizerRow{"adamw_8bit", Bitsandbytes, 2, 8},
@@ -25,6 +27,13 @@ constexpr std::array kOptimizers = {
     OptimizerRow{"lion_8bit", Bitsandbytes, 1, 8},
     OptimizerRow{"paged_lion_32bit", Bitsandbytes, 1, 32, true},
     OptimizerRow{"paged_lion_8bit", Bitsandbytes, 1, 8, true},
+    OptimizerRow{"rmsprop_bnb", Bitsandbytes, 1, 32},
+    OptimizerRow{"rmsprop_bnb_32bit", Bitsandbytes, 1, 32},
+    OptimizerRow{"rmsprop_bnb_8bit", Bitsandbytes, 1, 8},
+    OptimizerRow{"ademamix", Ademamix, 2, 32},
+    OptimizerRow{"ademamix_8bit", Ademamix, 2, 8},
+    OptimizerRow{"paged_ademamix_32bit", Ademamix, 2, 32, true},
+    OptimizerRow{"paged_ademamix_8bit", Ademamix, 2, 8, true},
 };
 
 // bitsandbytes 0.50, optim/optimizer.py: smaller tensors keep 32-bit states, smaller still stay
@@ -43,7 +52,16 @@ const OptimizerRow* find_optimizer(std::string_view optim) {
   return found == kOptimizers.end() ? nullptr : &*found;
 }
 
+void Optimizer::build(const std::vector<Parameter>& parameters, bool accelerate) {
+  if (row_ == nullptr || row_->kind != AdagradForeach) return;
+  create_states(parameters);
+  // accelerate 1.15, optimizer.py: AcceleratedOptimizer moves the state dict.
+  for (std::size_t i = 0; accelerate && i < parameters.size(); ++i)
+    state("_to_copy", Shape{}, DType::Float32);
+}
+
 void Optimizer::create_states(const std::vector<Parameter>& parameters) {
+  if (created_) return;
   create_group(parameters, true);
   create_group(parameters, false);
   created_ = true;
@@ -77,15 +95,20 @@ Tensor Optimizer::state(const char* op, const Shape& shape, DType dtype) {
 // kernel.
 void Optimizer::step_group(const std::vector<Parameter>& parameters, bool decays) {
   if (!created_) create_group(parameters, decays);
-  if (row_->kind != AdamWForeach) return;
-  std::vector<Tensor> second_moments;
+  const bool foreach =
+      row_->kind == AdamWForeach || row_->kind == RmspropForeach || row_->kind == AdagradForeach;
+  if (!foreach) return;
+  std::vector<Tensor> moments;
   for (const Parameter& parameter : parameters) {
-    if (parameter.decays == decays) second_moments.push_back(parameter.tensor);
+    if (parameter.decays == decays) moments.push_back(parameter.tensor);
   }
-  // Rule R050: foreach AdamW takes the square roots of all second moments at once, one more copy of
-  // the parameters; the fused kernel takes none.
-  std::vector<Tensor> denominators = e_.foreach ("_foreach_sqrt", second_moments);
+  // Rule R050: a foreach kernel takes the square roots of all second moments at once, one more copy
+  // of the parameters; the fused kernel takes none. Adagrad scales the gradients into another.
+  std::vector<Tensor> denominators = e_.foreach ("_foreach_sqrt", moments);
+  std::vector<Tensor> updates;
+  if (row_->kind == AdagradForeach) updates = e_.foreach ("_foreach_mul.ScalarList", moments);
   while (!denominators.empty()) denominators.pop_back();
+  while (!updates.empty()) updates.pop_back();
 }
 
 void Optimizer::step_adafactor(const std::vector<Parameter>& parameters) {
@@ -110,6 +133,15 @@ void Optimizer::create_states_of(const Parameter& parameter) {
       state("zeros_like", shape, dtype);
       state("zeros_like", shape, dtype);
       return;
+    case RmspropForeach:
+      state("zeros_like", shape, dtype);
+      return;
+    case AdagradForeach:
+      state("full_like", shape, dtype);
+      return;
+    case Ademamix:
+      create_ademamix_states(parameter);
+      return;
     case Bitsandbytes:
       create_bitsandbytes_states(parameter);
       return;
@@ -122,22 +154,49 @@ void Optimizer::create_states_of(const Parameter& parameter) {
   }
 }
 
-// Rule R051: 8-bit states, except for embeddings and small tensors. Rule R052: paged states of
-// large tensors take no device memory that a counter sees.
+// Rule R051: 8-bit states, except for embeddings and small tensors.
+bool Optimizer::is_8bit(const Parameter& parameter) const {
+  return row_->bits == 8 && !parameter.embedding &&
+         parameter.tensor.sizes().numel().count() >= kMin8bitElements;
+}
+
+void Optimizer::create_code_tables() {
+  for (int i = 0; i < row_->states && !has_code_tables_; ++i)
+    state("_to_copy", Shape{kCodeTable}, DType::Float32);
+  has_code_tables_ = true;
+}
+
+// Rule R052: paged states of large tensors take no device memory that a counter sees.
 void Optimizer::create_bitsandbytes_states(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.sizes();
   const std::int64_t elements = shape.numel().count();
-  const bool in_8bit = row_->bits == 8 && !parameter.embedding && elements >= kMin8bitElements;
-  if (in_8bit && !has_code_tables_) {
-    for (int i = 0; i < row_->states; ++i) state("_to_copy", Shape{kCodeTable}, DType::Float32);
-    has_code_tables_ = true;
-  }
+  const bool in_8bit = is_8bit(parameter);
+  if (in_8bit) create_code_tables();
   const bool on_device = !row_->paged || elements < kMinPagedElements;
   for (int i = 0; i < row_->states && on_device; ++i) {
     state("zeros_like", shape, in_8bit ? DType::UInt8 : DType::Float32);
   }
   const std::int64_t blocks = divide_up(elements, kStateBlock);
   for (int i = 0; i < row_->states && in_8bit; ++i) state("zeros", Shape{blocks}, DType::Float32);
+}
+
+// bitsandbytes 0.50, optim/ademamix.py, init_state: the fast and the slow moment are one tensor.
+void Optimizer::create_ademamix_states(const Parameter& parameter) {
+  const Shape& shape = parameter.tensor.sizes();
+  const std::int64_t elements = shape.numel().count();
+  const bool in_8bit = is_8bit(parameter);
+  if (in_8bit) {
+    create_code_tables();
+    const std::int64_t blocks = divide_up(elements, kStateBlock);
+    state("zeros", Shape{2, blocks}, DType::Float32);
+    state("zeros", Shape{blocks}, DType::Float32);
+  }
+  if (row_->paged && elements >= kMinPagedElements) return;
+  Shape both{2};
+  for (int i = 0; i < shape.rank(); ++i) both.push_back(shape[i]);
+  const DType dtype = in_8bit ? DType::UInt8 : DType::Float32;
+  state("zeros", both, dtype);
+  state("zeros_like", shape, dtype);
 }
 
 }  // namespace peakline

@@ -13,9 +13,12 @@ namespace peakline {
 enum class OptimizerKind : std::uint8_t {
   AdamWForeach,  // torch.optim.AdamW, one kernel over lists
   AdamWFused,
-  Sgd,           // torch.optim.SGD without momentum
-  Adafactor,     // transformers.optimization.Adafactor
-  Bitsandbytes,  // any of bitsandbytes' blockwise or 32-bit optimizers
+  Sgd,             // torch.optim.SGD without momentum
+  RmspropForeach,  // torch.optim.RMSprop
+  AdagradForeach,  // torch.optim.Adagrad
+  Adafactor,       // transformers.optimization.Adafactor
+  Bitsandbytes,    // bitsandbytes' blockwise or 32-bit optimizers
+  Ademamix,        // bitsandbytes' too, with two moments in one tensor
 };
 
 struct OptimizerRow {
@@ -33,7 +36,9 @@ class Optimizer {
  public:
   // `row` may be null where no step is taken.
   Optimizer(Engine& e, const OptimizerRow* row) : e_(e), row_(row) {}
-  // States are born at the first step, group by group, unless they are made before it.
+  // States are born at the first step, group by group, unless they are made before it; Adagrad's
+  // are when the optimizer is built. accelerate then moves its step counters to the device.
+  void build(const std::vector<Parameter>& parameters, bool accelerate);
   void create_states(const std::vector<Parameter>& parameters);
   // One update of every parameter.
   void step(const std::vector<Parameter>& parameters);
@@ -43,6 +48,9 @@ class Optimizer {
   void create_group(const std::vector<Parameter>& parameters, bool decays);
   void create_states_of(const Parameter& parameter);
   void create_bitsandbytes_states(const Parameter& parameter);
+  void create_ademamix_states(const Parameter& parameter);
+  [[nodiscard]] bool is_8bit(const Parameter& parameter) const;
+  void create_code_tables();
   void step_adafactor(const std::vector<Parameter>& parameters);
   Tensor state(const char* op, const Shape& shape, DType dtype);
 

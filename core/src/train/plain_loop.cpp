@@ -13,6 +13,7 @@ PlainLoop::PlainLoop(Engine& e, const DenseDecoder& shape, const TrainSetup& set
   loaded_ = load_model(e, shape, setup);
   // One parameter group: AdamW(params).
   for (Parameter& parameter : loaded_.trainable) parameter.decays = true;
+  optimizer_.build(loaded_.trainable, false);
   const Shape shape_of_batch{setup.per_device_train_batch_size, setup.max_length};
   batch_.input_ids = e_.ones(shape_of_batch, DType::Int64);
   batch_.labels = batch_.input_ids;

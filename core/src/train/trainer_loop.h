@@ -50,6 +50,7 @@ class TrainerLoop {
       : e_(e), setup_(setup), source_(e, setup), optimizer_(e, find_optimizer(setup.optim)) {
     e_.set_phase(Phase::Load);
     loaded_ = load_model(e, shape, setup);
+    optimizer_.build(loaded_.trainable, true);
     total_loss_ = e_.factory("_to_copy", Shape{}, DType::Float32);
     if (setup.autocast == Autocast::Bf16) autocast_ = DType::BFloat16;
     if (setup.autocast == Autocast::Fp16) autocast_ = DType::Float16;
