@@ -46,6 +46,11 @@ struct DenseDecoder {
   bool scaled_residuals = false;
   bool scaled_logits = false;
   bool liger_kernels = false;  // liger-kernel 0.8.5 patches this model type
+  bool fused_qkv = false;         // one projection makes q, k and v: slices of its result
+  bool rotary_slices = false;     // the rotation slices each head, even where it turns all of it
+  bool fused_gate_up = false;     // one projection makes gate and up
+  bool residual_dropout = false;  // on what each block adds to the residual
+  std::int64_t rotary_dim = 0;    // the first entries of a head that positions turn; D where all
   bool qk_norm = false;        // an rms norm over D on q and on k, before the rotation
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
   std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides

@@ -258,6 +258,11 @@ class Engine {
     self.reset();
     return out;
   }
+  // self.split(sizes, dim): views that share one node, whose gradient is one cat.
+  virtual void split(const Tensor& self,
+                     std::span<const std::int64_t> sizes,
+                     int dim,
+                     std::span<Tensor> out) = 0;
   Tensor cat(Tensor first, Tensor second, int dim) {
     if (!ready(first, second)) return {};
     Tensor out = do_cat(first, second, dim);

@@ -80,6 +80,10 @@ void resolve_biases(Fields& fields, const data::FamiliesRow& family, DenseDecode
   d.scaled_embeddings = has_variant(family, "scaled_embeddings");
   d.scaled_residuals = has_variant(family, "scaled_residuals");
   d.scaled_logits = has_variant(family, "scaled_logits");
+  d.fused_qkv = has_variant(family, "fused_qkv");
+  d.fused_gate_up = has_variant(family, "fused_gate_up");
+  d.residual_dropout =
+      has_variant(family, "residual_dropout_field") && fields.number("resid_pdrop", 0) > 0;
   d.qkv_bias = has_variant(family, "qkv_bias");
   for (const std::string_view key : {"attention_bias", "bias"}) {
     const std::string_view variant = key == "bias" ? "bias_field" : "attention_bias_field";
@@ -134,10 +138,17 @@ void resolve_sliding(Fields& fields,
   if (d.num_sliding_layers > 0) d.sliding_window = window;
 }
 
-// The scaling changes numbers in the rotary tables, no sizes: read for mistakes alone.
-void check_rotary(Fields& fields) {
-  for (const std::string_view key : {"rope_parameters", "rope_scaling"})
-    static_cast<void>(fields.object(key));
+// The scaling changes numbers in the rotary tables, no sizes; how much of a head they turn does.
+void resolve_rotary(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
+  const bool partial = has_variant(family, "partial_rotary_field");
+  double turned = partial ? fields.number("partial_rotary_factor", 1.0) : 1.0;
+  for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
+    const json::Value* rope = fields.object(key);
+    const json::Value* factor = rope ? rope->find("partial_rotary_factor") : nullptr;
+    if (partial && factor && factor->as_real()) turned = *factor->as_real();
+  }
+  d.rotary_dim = static_cast<std::int64_t>(static_cast<double>(d.head_dim) * turned);
+  d.rotary_slices = has_variant(family, "rotary_slices");
 }
 
 void resolve_activation(Fields& fields, DenseDecoder& d, Architecture& architecture) {
@@ -162,7 +173,7 @@ void resolve_dense_decoder(Fields& fields,
   if (fields.good()) check_sizes(fields, d);
   resolve_biases(fields, family, d);
   resolve_sliding(fields, family, d, architecture);
-  check_rotary(fields);
+  resolve_rotary(fields, family, d);
   resolve_activation(fields, d, architecture);
   d.tie_word_embeddings =
       fields.flag("tie_word_embeddings").value_or(has_variant(family, "tied_by_default"));

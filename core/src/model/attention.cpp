@@ -25,6 +25,47 @@ Tensor split_heads(Engine& e,
   return e.transpose(std::move(split), 1, 2);
 }
 
+struct Heads {
+  Tensor query;  // [B, A, S, D]
+  Tensor key;    // [B, K, S, D]
+  Tensor value;
+  Tensor fused;  // what they are slices of, where one projection makes all three
+};
+
+Heads project(Engine& e,
+              const Tensor& hidden_states,
+              const DecoderLayer& layer,
+              const ModelOptions& options,
+              std::int32_t index) {
+  Heads heads;
+  heads.query = linear(e, hidden_states, layer.q_proj, options, index);
+  heads.query = split_heads(e, std::move(heads.query), layer.q_norm, options, index);
+  heads.key = linear(e, hidden_states, layer.k_proj, options, index);
+  heads.key = split_heads(e, std::move(heads.key), layer.k_norm, options, index);
+  heads.value = linear(e, hidden_states, layer.v_proj, options, index);
+  heads.value = split_heads(e, std::move(heads.value), std::nullopt, options, index);
+  return heads;
+}
+
+// transformers 5.24, Phi3Attention.forward: slices of one result.
+Heads project_fused(Engine& e,
+                    const Tensor& hidden_states,
+                    const DecoderLayer& layer,
+                    const ModelOptions& options,
+                    std::int32_t index) {
+  Heads heads;
+  heads.fused = linear(e, hidden_states, layer.qkv_proj, options, index);
+  const std::int64_t query = options.num_attention_heads * options.head_dim;
+  const std::int64_t key = query + options.num_key_value_heads * options.head_dim;
+  heads.query = e.slice(heads.fused, -1, 0, query);
+  heads.key = e.slice(heads.fused, -1, query, key);
+  heads.value = e.slice(heads.fused, -1, key, heads.fused.size(-1));
+  heads.query = split_heads(e, std::move(heads.query), std::nullopt, options, index);
+  heads.key = split_heads(e, std::move(heads.key), std::nullopt, options, index);
+  heads.value = split_heads(e, std::move(heads.value), std::nullopt, options, index);
+  return heads;
+}
+
 // [B, K, S, D] -> [B, A, S, D]
 Tensor repeat_kv(Engine& e, const Tensor& states, std::int64_t repeats) {
   const Shape s = states.sizes();
@@ -101,24 +142,21 @@ Attended attention(Engine& e,
                    const ModelOptions& options,
                    std::int32_t index) {
   ModuleScope scope(e, "self_attn", index);
-  Tensor query_states = linear(e, hidden_states, layer.q_proj, options, index);
-  query_states = split_heads(e, std::move(query_states), layer.q_norm, options, index);
-  Tensor key_states = linear(e, hidden_states, layer.k_proj, options, index);
-  key_states = split_heads(e, std::move(key_states), layer.k_norm, options, index);
-  Tensor value_states = linear(e, hidden_states, layer.v_proj, options, index);
-  value_states = split_heads(e, std::move(value_states), std::nullopt, options, index);
-
+  Heads heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
+                                  : project(e, hidden_states, layer, options, index);
   if (options.use_liger_kernel) {
-    e.liger_rope(query_states, key_states, rotation.cos, rotation.sin);
+    e.liger_rope(heads.query, heads.key, rotation.cos, rotation.sin);
+  } else if (options.rotary_slices) {
+    apply_partial_rotary_pos_emb(e, heads.query, heads.key, rotation);
   } else {
-    apply_rotary_pos_emb(e, query_states, key_states, rotation);
+    apply_rotary_pos_emb(e, heads.query, heads.key, rotation);
   }
   Attended out;
   if (options.eager_attention) {
-    out = eager_attention_forward(e, query_states, key_states, value_states, mask, options);
+    out = eager_attention_forward(e, heads.query, heads.key, heads.value, mask, options);
   } else {
     out.hidden_states =
-        sdpa_attention_forward(e, query_states, key_states, value_states, mask, options);
+        sdpa_attention_forward(e, heads.query, heads.key, heads.value, mask, options);
   }
   const Shape flat{
       hidden_states.size(0), hidden_states.size(1), options.num_attention_heads * options.head_dim};

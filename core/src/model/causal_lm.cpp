@@ -18,7 +18,10 @@ void add_residual(Engine& e,
                   Tensor& hidden_states,
                   const ModelOptions& options) {
   Tensor sum;
-  if (options.scaled_residuals) {
+  if (options.residual_dropout) {
+    Tensor dropped = e.dropout(hidden_states);
+    sum = e.add(residual, std::move(dropped));
+  } else if (options.scaled_residuals) {
     Tensor scaled = e.mul_scalar(hidden_states);
     sum = e.add(residual, std::move(scaled));
   } else {

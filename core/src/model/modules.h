@@ -33,12 +33,14 @@ struct DecoderLayer {
   Linear q_proj;               // [A * D, H]
   Linear k_proj;               // [K * D, H]
   Linear v_proj;               // [K * D, H]
+  Linear qkv_proj;             // [(A + 2 * K) * D, H], in place of the three
   Linear o_proj;               // [H, A * D]
   std::optional<Norm> q_norm;  // [D]
   std::optional<Norm> k_norm;
-  Linear gate_proj;  // [F, H]
-  Linear up_proj;    // [F, H]
-  Linear down_proj;  // [H, F]
+  Linear gate_proj;     // [F, H]
+  Linear up_proj;       // [F, H]
+  Linear gate_up_proj;  // [2 * F, H], in place of both
+  Linear down_proj;     // [H, F]
   Norm input_layernorm;
   Norm post_attention_layernorm;
   bool sliding = false;
@@ -51,6 +53,10 @@ struct ModelOptions {
   std::int64_t head_dim = 0;
   std::optional<std::int64_t> sliding_window;  // tokens; only where some layer slides
   bool has_full_layers = true;
+  bool fused_qkv = false;
+  bool rotary_slices = false;  // the rotation slices each head, turned or not
+  bool fused_gate_up = false;
+  bool residual_dropout = false;
   bool use_liger_kernel = false;
   bool eager_attention = false;  // else scaled_dot_product_attention
   bool efficient_attention =

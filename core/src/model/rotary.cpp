@@ -54,4 +54,26 @@ void apply_rotary_pos_emb(Engine& e, Tensor& query, Tensor& key, const Rotation&
   key = std::move(key_embed);
 }
 
+// transformers 5.24, models/phi3/modeling_phi3.py, apply_rotary_pos_emb. A slice of everything is
+// the tensor itself; a slice of nothing still has a gradient of the whole.
+void apply_partial_rotary_pos_emb(Engine& e, Tensor& query, Tensor& key, const Rotation& rotation) {
+  Tensor cos = e.unsqueeze(rotation.cos, 1);
+  Tensor sin = e.unsqueeze(rotation.sin, 1);
+  const std::int64_t turned = cos.size(-1);
+  const auto first = [&](const Tensor& x) {
+    return x.size(-1) == turned ? x : e.slice(x, -1, 0, turned);
+  };
+  const auto rest = [&](const Tensor& x) { return e.slice(x, -1, turned, x.size(-1)); };
+  const Tensor query_first = first(query);
+  const Tensor query_rest = rest(query);
+  const Tensor key_first = first(key);
+  const Tensor key_rest = rest(key);
+  Tensor query_turned = rotated(e, query_first, cos, sin);
+  Tensor query_embed = e.cat(std::move(query_turned), query_rest, -1);
+  Tensor key_turned = rotated(e, key_first, cos, sin);
+  Tensor key_embed = e.cat(std::move(key_turned), key_rest, -1);
+  query = std::move(query_embed);
+  key = std::move(key_embed);
+}
+
 }  // namespace peakline

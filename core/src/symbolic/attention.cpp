@@ -164,7 +164,7 @@ Tensor SymbolicEngine::flash_attention(const Tensor& query,
   Node* node = start(formula_flash, {&query, &key, &value});
   if (!save(node, query) || !save(node, key) || !save(node, value)) return abandon(node);
   const Shape& q = query.sizes();
-  Tensor out = fresh(op, q, heads_last_strides(q), query.dtype());
+  Tensor out = fresh(op, q, like(query), query.dtype());
   Tensor row_sums = fresh(op, Shape{q[0], q[1], q[2]}, DType::Float32);
   Tensor seed = fresh(op, Shape{2}, DType::UInt64);
   Tensor offset = fresh(op, Shape{}, DType::UInt64);

@@ -55,6 +55,19 @@ Tensor narrow(SymbolicEngine& engine, const Tensor& self, int dim, std::int64_t 
   return engine.alias(self, sizes, record_of(self).strides);
 }
 
+// split_with_sizes_backward: the gradients side by side, zeros where a part has none.
+void formula_split(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  std::array<Tensor, kMaxOutputs> zeros;
+  DType dtype = DType::Float32;
+  for (const Tensor& part : incoming) {
+    if (part.defined()) dtype = part.dtype();
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(node.number); ++i) {
+    if (!incoming[i].defined()) zeros[i] = engine.fresh("zeros", node.outputs[i].sizes, dtype);
+  }
+  outgoing[0] = engine.fresh("cat", node.input_sizes(0), dtype);
+}
+
 // cat_tensors_backward: each input's gradient is a slice of the incoming one.
 void formula_cat(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const int dim = static_cast<int>(node.number);
@@ -147,6 +160,21 @@ Tensor SymbolicEngine::do_slice(const Tensor& self,
   Shape sizes = record.sizes;
   sizes[dim] = end_at - start_at;
   return finish(node, alias(self, sizes, record.strides));
+}
+
+void SymbolicEngine::split(const Tensor& self,
+                           std::span<const std::int64_t> sizes,
+                           int dim,
+                           std::span<Tensor> out) {
+  if (halted_ || !self.defined()) return;
+  Node* node = start(formula_split, {&self});
+  if (node != nullptr) node->number = static_cast<std::int64_t>(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    out[i] = narrow(*this, self, dim, sizes[i]);
+    if (node == nullptr) continue;
+    if (i > 0) ++node->references;
+    attach(node, out[i], static_cast<std::int32_t>(i));
+  }
 }
 
 Tensor SymbolicEngine::do_cat(const Tensor& first, const Tensor& second, int dim) {

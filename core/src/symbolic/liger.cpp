@@ -84,8 +84,8 @@ Tensor SymbolicEngine::do_liger_silu_mul(const Tensor& gate, const Tensor& up) {
   Node* node = start(formula_silu_mul, {&gate, &up});
   const NoGrad no_grad(*this);
   const Shape rows = rows_of(gate.sizes());
-  Tensor flat_gate = alias(gate, rows, contiguous_strides(rows));
-  Tensor flat_up = alias(up, rows, contiguous_strides(rows));
+  Tensor flat_gate = alias(do_contiguous(gate), rows, contiguous_strides(rows));
+  Tensor flat_up = alias(do_contiguous(up), rows, contiguous_strides(rows));
   Tensor out = fresh("empty_like", rows, gate.dtype());
   if (!save(node, flat_gate) || !save(node, flat_up)) return abandon(node);
   return finish(node, alias(out, gate.sizes(), contiguous_strides(gate.sizes())));

@@ -49,7 +49,7 @@ struct SavedTensor {
 
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxSaved = 8;
-inline constexpr int kMaxOutputs = 2;
+inline constexpr int kMaxOutputs = 3;
 
 struct Edge {
   Node* node;  // owned; null where the input needs no gradient

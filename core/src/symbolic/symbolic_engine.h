@@ -39,6 +39,10 @@ class SymbolicEngine final : public Engine {
   void set_requires_grad(const Tensor& tensor, bool requires_grad) override;
   Tensor detach(Tensor self) override;
   void liger_rope(Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin) override;
+  void split(const Tensor& self,
+             std::span<const std::int64_t> sizes,
+             int dim,
+             std::span<Tensor> out) override;
   Tensor checkpoint(Function function, const Tensor& input, bool use_reentrant) override;
   void backward(Tensor loss) override;
   [[nodiscard]] Tensor grad(const Tensor& leaf) const override;

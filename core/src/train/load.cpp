@@ -60,6 +60,12 @@ class Loader {
     const std::int64_t kv = s.num_key_value_heads * s.head_dim;
     const std::int64_t h = s.hidden_size;
     const std::int64_t f = s.intermediate_size;
+    if (s.fused_qkv) {
+      return {{&DecoderLayer::o_proj, "o_proj", "self_attn.o_proj", h, q, s.o_bias},
+              {&DecoderLayer::qkv_proj, "qkv_proj", "self_attn.qkv_proj", q + 2 * kv, h, false},
+              {&DecoderLayer::gate_up_proj, "gate_up_proj", "mlp.gate_up_proj", 2 * f, h, false},
+              {&DecoderLayer::down_proj, "down_proj", "mlp.down_proj", h, f, s.mlp_bias}};
+    }
     return {{&DecoderLayer::q_proj, "q_proj", "self_attn.q_proj", q, h, s.qkv_bias},
             {&DecoderLayer::k_proj, "k_proj", "self_attn.k_proj", kv, h, s.qkv_bias},
             {&DecoderLayer::v_proj, "v_proj", "self_attn.v_proj", kv, h, s.qkv_bias},
@@ -76,6 +82,10 @@ class Loader {
     o.head_dim = shape_.head_dim;
     if (shape_.num_sliding_layers > 0) o.sliding_window = shape_.sliding_window;
     o.has_full_layers = shape_.num_sliding_layers < shape_.num_hidden_layers;
+    o.fused_qkv = shape_.fused_qkv;
+    o.fused_gate_up = shape_.fused_gate_up;
+    o.rotary_slices = shape_.rotary_slices;
+    o.residual_dropout = shape_.residual_dropout;
     o.scaled_embeddings = shape_.scaled_embeddings;
     o.scaled_residuals = shape_.scaled_residuals;
     o.scaled_logits = shape_.scaled_logits;
@@ -159,8 +169,8 @@ class Loader {
   void rotary() {
     CausalLm& model = loaded_.model;
     ModuleScope scope(e_, "model.rotary_emb");
-    model.inv_freq = e_.factory("mul.Tensor", Shape{shape_.head_dim / 2}, DType::Float32);
-    model.original_inv_freq = e_.factory("clone", Shape{shape_.head_dim / 2}, DType::Float32);
+    model.inv_freq = e_.factory("mul.Tensor", Shape{shape_.rotary_dim / 2}, DType::Float32);
+    model.original_inv_freq = e_.factory("clone", Shape{shape_.rotary_dim / 2}, DType::Float32);
     e_.mark(model.inv_freq, Role::Buffer);
     e_.mark(model.original_inv_freq, Role::Buffer);
   }

@@ -1,0 +1,108 @@
+#include "peakline/layer_modules.h"
+
+#include "peakline/architecture.h"
+
+namespace peakline {
+namespace {
+
+// Where a row of families.json says nothing.
+constexpr std::string_view kUsualModules[] = {"embedding model.embed_tokens",
+                                              "layers model.layers",
+                                              "final_norm model.norm",
+                                              "query self_attn.q_proj",
+                                              "key self_attn.k_proj",
+                                              "value self_attn.v_proj",
+                                              "output self_attn.o_proj",
+                                              "query_norm self_attn.q_norm",
+                                              "key_norm self_attn.k_norm",
+                                              "gate mlp.gate_proj",
+                                              "up mlp.up_proj",
+                                              "down mlp.down_proj",
+                                              "attention_norm input_layernorm",
+                                              "mlp_norm post_attention_layernorm"};
+
+std::span<const std::string_view> lines_of(const DenseDecoder& d) {
+  if (!d.modules.empty()) return d.modules;
+  return kUsualModules;
+}
+
+std::string_view role_of(std::string_view line) {
+  return line.substr(0, line.find(' '));
+}
+
+// The end of a literal: it stops at a zero.
+const char* path_of(std::string_view line) {
+  return line.data() + role_of(line).size() + 1;
+}
+
+LayerModule norm(ModuleRole role, std::int64_t size) {
+  return {role, "", 0, size, false};
+}
+
+// False for a role outside the layers.
+bool describe(std::string_view role, const DenseDecoder& d, LayerModule& module) {
+  const std::int64_t h = d.hidden_size;
+  const std::int64_t f = d.intermediate_size;
+  const std::int64_t q = d.num_attention_heads * d.head_dim;
+  const std::int64_t kv = d.num_key_value_heads * d.head_dim;
+  if (role == "query") {
+    module = {ModuleRole::Query, "", h, q, d.qkv_bias};
+  } else if (role == "key") {
+    module = {ModuleRole::Key, "", h, kv, d.qkv_bias};
+  } else if (role == "value") {
+    module = {ModuleRole::Value, "", h, kv, d.qkv_bias};
+  } else if (role == "query_key_value") {
+    module = {ModuleRole::QueryKeyValue, "", h, q + 2 * kv, d.qkv_bias};
+  } else if (role == "output") {
+    module = {ModuleRole::Output, "", q, h, d.o_bias};
+  } else if (role == "gate") {
+    module = {ModuleRole::Gate, "", h, f, d.mlp_bias};
+  } else if (role == "up") {
+    module = {ModuleRole::Up, "", h, f, d.mlp_bias};
+  } else if (role == "gate_up") {
+    module = {ModuleRole::GateUp, "", h, 2 * f, d.mlp_bias};
+  } else if (role == "down") {
+    module = {ModuleRole::Down, "", f, h, d.mlp_bias};
+  } else if (role == "attention_norm") {
+    module = norm(ModuleRole::AttentionNorm, h);
+  } else if (role == "mlp_norm") {
+    module = norm(ModuleRole::MlpNorm, h);
+  } else if (role == "query_norm" && d.qk_norm) {
+    module = norm(ModuleRole::QueryNorm, d.head_dim);
+  } else if (role == "key_norm" && d.qk_norm) {
+    module = norm(ModuleRole::KeyNorm, d.head_dim);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view LayerModule::name() const {
+  const std::string_view whole = path;
+  return whole.substr(whole.rfind('.') + 1);
+}
+
+std::vector<LayerModule> layer_modules(const DenseDecoder& decoder) {
+  std::vector<LayerModule> modules;
+  for (const std::string_view line : lines_of(decoder)) {
+    LayerModule module;
+    if (!describe(role_of(line), decoder, module)) continue;
+    module.path = path_of(line);
+    modules.push_back(module);
+  }
+  return modules;
+}
+
+const char* module_path(const DenseDecoder& decoder, std::string_view role) {
+  for (const std::string_view line : lines_of(decoder)) {
+    if (role_of(line) == role) return path_of(line);
+  }
+  for (const std::string_view line : kUsualModules) {
+    if (role_of(line) == role) return path_of(line);
+  }
+  return "";
+}
+
+}  // namespace peakline
