@@ -75,6 +75,9 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
                                     "eager-padded",
                                     "fp16",
                                     "fp16-eager",
+                                    "fused-eager",
+                                    "fused-liger",
+                                    "fused-lora",
                                     "liger-fp32",
                                     "liger-t4",
                                     "lion",
@@ -91,7 +94,7 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
     const std::filesystem::path path = folder / (name + ".json.gz");
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
     const std::string config = read_text(folder / row.at("config").get<std::string>());
-    require_event_equal(path, config, setup_of(row.at("settings")), 600);
+    require_event_equal(path, config, setup_of(row.at("settings")), 400);
   }
 }
 

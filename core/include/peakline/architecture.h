@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "peakline/layer_modules.h"
 #include "peakline/model_config.h"
 #include "peakline/quantity.h"
 #include "peakline/result.h"
@@ -30,13 +31,14 @@ enum class NormKind : std::uint8_t {
 
 // The Llama-shaped decoder: rotary, grouped heads, rms norms, gated MLP, residuals in sequence.
 struct DenseDecoder {
-  std::int64_t vocab_size = 0;           // V
-  std::int64_t hidden_size = 0;          // H
-  std::int64_t intermediate_size = 0;    // F
-  std::int64_t num_hidden_layers = 0;    // L
-  std::int64_t num_attention_heads = 0;  // A
-  std::int64_t num_key_value_heads = 0;  // K
-  std::int64_t head_dim = 0;             // D
+  std::int64_t vocab_size = 0;                // V
+  std::int64_t hidden_size = 0;               // H
+  std::int64_t intermediate_size = 0;         // F
+  std::int64_t num_hidden_layers = 0;         // L
+  std::int64_t num_attention_heads = 0;       // A
+  std::int64_t num_key_value_heads = 0;       // K
+  std::int64_t head_dim = 0;                  // D
+  std::span<const std::string_view> modules;  // "role path" lines; empty: the usual names
   HiddenAct hidden_act = HiddenAct::Silu;
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
@@ -45,13 +47,13 @@ struct DenseDecoder {
   bool scaled_embeddings = false;  // embeddings, block outputs and logits times a number
   bool scaled_residuals = false;
   bool scaled_logits = false;
-  bool liger_kernels = false;  // liger-kernel 0.8.5 patches this model type
+  bool liger_kernels = false;     // liger-kernel 0.8.5 patches this model type
   bool fused_qkv = false;         // one projection makes q, k and v: slices of its result
   bool rotary_slices = false;     // the rotation slices each head, even where it turns all of it
   bool fused_gate_up = false;     // one projection makes gate and up
   bool residual_dropout = false;  // on what each block adds to the residual
   std::int64_t rotary_dim = 0;    // the first entries of a head that positions turn; D where all
-  bool qk_norm = false;        // an rms norm over D on q and on k, before the rotation
+  bool qk_norm = false;           // an rms norm over D on q and on k, before the rotation
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
   std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides
   bool sliding_layers_first = false;  // true: the window applies to the first layers instead

@@ -169,6 +169,7 @@ void resolve_dense_decoder(Fields& fields,
                            const data::FamiliesRow& family,
                            Architecture& architecture) {
   DenseDecoder d;
+  d.modules = family.modules;
   resolve_sizes(fields, family, d);
   if (fields.good()) check_sizes(fields, d);
   resolve_biases(fields, family, d);

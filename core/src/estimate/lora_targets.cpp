@@ -10,28 +10,6 @@ namespace peakline {
 namespace {
 
 constexpr std::string_view kPlace = "/lora/target_modules";
-constexpr std::string_view kTargets =
-    "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj";
-constexpr std::string_view kProjections[] = {"self_attn.q_proj",
-                                             "self_attn.k_proj",
-                                             "self_attn.v_proj",
-                                             "self_attn.o_proj",
-                                             "mlp.gate_proj",
-                                             "mlp.up_proj",
-                                             "mlp.down_proj"};
-constexpr std::string_view kUnknownSteps[] = {"lm_head", "model.embed_tokens"};
-// PEFT matches these too, and then raises: they are no linear layers.
-constexpr std::string_view kHeadNorms[] = {"layer.self_attn.q_norm", "layer.self_attn.k_norm"};
-constexpr std::string_view kNoLinear[] = {"model",
-                                          "model.layers",
-                                          "model.norm",
-                                          "model.rotary_emb",
-                                          "layer.self_attn",
-                                          "layer.mlp",
-                                          "layer.mlp.act_fn",
-                                          "layer.input_layernorm",
-                                          "layer.post_attention_layernorm"};
-
 // peft 0.21 tuners_utils.py, check_target_module_exists.
 bool matches(std::string_view module, std::string_view name) {
   if (module == name) return true;
@@ -39,24 +17,79 @@ bool matches(std::string_view module, std::string_view name) {
          module[module.size() - name.size() - 1] == '.';
 }
 
-template <class Modules>
-bool any_matches(const Modules& modules, std::string_view name) {
-  return std::any_of(std::begin(modules), std::end(modules), [&](std::string_view module) {
+bool any_matches(const std::vector<std::string>& modules, std::string_view name) {
+  return std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
     return matches(module, name);
   });
 }
 
+// Every path on the way to `path`: "a.b" and "a" of "a.b.c".
+void add_parents(const std::string& path, std::vector<std::string>& paths) {
+  for (std::size_t dot = path.rfind('.'); dot != std::string::npos; dot = path.rfind('.', dot - 1))
+    paths.push_back(path.substr(0, dot));
+}
+
+// A model's module paths as PEFT's names meet them. "layer." stands for any layer's place.
+struct Paths {
+  std::vector<std::string> projections;
+  std::vector<std::string> unknown_steps;  // linear layers and tables outside of the layers
+  std::vector<std::string> no_linear;      // PEFT matches these too, and then raises
+};
+
+Paths paths_of(const DenseDecoder& decoder) {
+  Paths paths;
+  const std::string layers = module_path(decoder, "layers");
+  paths.unknown_steps = {"lm_head", module_path(decoder, "embedding")};
+  paths.no_linear = {layers, module_path(decoder, "final_norm"), "layer.mlp.act_fn"};
+  add_parents(layers + ".", paths.no_linear);
+  if (decoder.rotary_dim > 0) paths.no_linear.push_back("model.rotary_emb");
+  for (const LayerModule& module : layer_modules(decoder)) {
+    if (module.is_projection()) {
+      paths.projections.emplace_back(module.path);
+    } else {
+      paths.no_linear.push_back(std::string("layer.") + module.path);
+    }
+    const std::string in_layer = std::string("layer.") + module.path;
+    std::vector<std::string> parents;
+    add_parents(in_layer, parents);
+    for (std::string& parent : parents)
+      if (parent != "layer") paths.no_linear.push_back(std::move(parent));
+  }
+  return paths;
+}
+
+// "q_proj, k_proj and o_proj", each once.
+std::string targets_text(const DenseDecoder& decoder) {
+  std::vector<std::string_view> names;
+  for (const LayerModule& module : layer_modules(decoder)) {
+    const bool known = std::find(names.begin(), names.end(), module.name()) != names.end();
+    if (module.is_projection() && !known) names.push_back(module.name());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
 // "3.mlp.up_proj", "layers.3.mlp.up_proj", "model.layers.3.mlp.up_proj": one layer's module.
-bool is_of_one_layer(std::string_view name, std::int64_t num_layers) {
-  for (const std::string_view module : kProjections) {
+bool is_of_one_layer(std::string_view name, const Paths& paths, const DenseDecoder& decoder) {
+  const std::string layers = std::string(module_path(decoder, "layers")) + ".";
+  for (const std::string& module : paths.projections) {
     if (name.size() <= module.size() + 1 || !matches(name, module)) continue;
     std::string_view rest = name.substr(0, name.size() - module.size() - 1);
-    for (const std::string_view prefix : {std::string_view("model."), std::string_view("layers.")})
-      if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
+    for (std::string_view prefix = layers; !prefix.empty();
+         prefix = prefix.substr(prefix.find('.') + 1)) {
+      if (!rest.starts_with(prefix)) continue;
+      rest.remove_prefix(prefix.size());
+      break;
+    }
     std::int64_t index = -1;
     const char* end = rest.data() + rest.size();
     const std::from_chars_result read = std::from_chars(rest.data(), end, index);
-    return read.ec == std::errc() && read.ptr == end && index >= 0 && index < num_layers;
+    return read.ec == std::errc() && read.ptr == end && index >= 0 &&
+           index < decoder.num_hidden_layers;
   }
   return false;
 }
@@ -91,21 +124,21 @@ std::string list_of(const std::vector<std::string>& names) {
 Errors apply_lora_targets(const Architecture& architecture, TrainSetup& setup) {
   const bool adapted = setup.method == Method::Lora || setup.method == Method::Qlora;
   if (!adapted || !architecture.dense || setup.lora.all_linear) return {};
-  const std::string what_there_is = "This model has " + std::string(kTargets) + ".";
+  const DenseDecoder& decoder = *architecture.dense;
+  const Paths paths = paths_of(decoder);
+  const std::string what_there_is = "This model has " + targets_text(decoder) + ".";
   Errors errors;
   std::vector<std::string> unmatched;
   const std::vector<std::string>& names = setup.lora.target_modules;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
-    if (any_matches(kProjections, name)) continue;
-    const bool head_norm = architecture.dense->qk_norm && any_matches(kHeadNorms, name);
-    if (head_norm || any_matches(kNoLinear, name)) {
+    if (any_matches(paths.projections, name)) continue;
+    if (any_matches(paths.no_linear, name)) {
       errors.push_back(
           error_at(i,
                    "got " + quoted(name) + ", which is no linear layer, expected the name of one",
                    what_there_is));
-    } else if (any_matches(kUnknownSteps, name) ||
-               is_of_one_layer(name, architecture.dense->num_hidden_layers)) {
+    } else if (any_matches(paths.unknown_steps, name) || is_of_one_layer(name, paths, decoder)) {
       setup.not_modelled.push_back("an adapter on " + quoted(name) + " is not modelled yet");
     } else {
       unmatched.push_back(name);

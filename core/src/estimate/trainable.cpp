@@ -8,27 +8,12 @@ namespace peakline {
 namespace {
 
 // R * (in + out) for every projection with an adapter, over all layers.
-Elements adapter_parameters(const DenseDecoder& s, const LoraSetup& lora) {
-  const std::int64_t q = s.num_attention_heads * s.head_dim;
-  const std::int64_t kv = s.num_key_value_heads * s.head_dim;
-  const std::int64_t h = s.hidden_size;
-  const std::int64_t f = s.intermediate_size;
-  struct Row {
-    const char* name;
-    std::int64_t in;
-    std::int64_t out;
-  };
+Elements adapter_parameters(const DenseDecoder& decoder, const LoraSetup& lora) {
   Elements sum;
-  for (const Row& row : {Row{"q_proj", h, q},
-                         Row{"k_proj", h, kv},
-                         Row{"v_proj", h, kv},
-                         Row{"o_proj", q, h},
-                         Row{"gate_proj", h, f},
-                         Row{"up_proj", h, f},
-                         Row{"down_proj", f, h}}) {
-    if (is_lora_target(lora, row.name)) sum += Elements(row.in + row.out) * lora.r;
+  for (const LayerModule& module : layer_modules(decoder)) {
+    if (is_lora_target(lora, module)) sum += Elements(module.in + module.out) * lora.r;
   }
-  return sum * s.num_hidden_layers;
+  return sum * decoder.num_hidden_layers;
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct Rotation {
 // query [B, A, S, D], key [B, K, S, D]; replaced by their rotated selves.
 void apply_rotary_pos_emb(Engine& e, Tensor& query, Tensor& key, const Rotation& rotation);
 
-// The same for the first entries of each head, as many as the tables are wide; the rest is joined to
-// them unturned, even where nothing is left.
+// The same for the first entries of each head, as many as the tables are wide; the rest is joined
+// to them unturned, even where nothing is left.
 void apply_partial_rotary_pos_emb(Engine& e, Tensor& query, Tensor& key, const Rotation& rotation);
 
 }  // namespace peakline

@@ -15,7 +15,7 @@ constexpr std::int64_t kCodes8bit = 256;
 class Loader {
  public:
   Loader(Engine& e, const DenseDecoder& shape, const TrainSetup& setup)
-      : e_(e), shape_(shape), setup_(setup) {
+      : e_(e), shape_(shape), setup_(setup), modules_(layer_modules(shape)) {
     quantised_ = setup.method == Method::Qlora;
     full_ = setup.method == Method::Full;
     // Rule R010: PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.
@@ -45,34 +45,40 @@ class Loader {
   }
 
  private:
-  struct Projection {
-    Linear DecoderLayer::*member;
-    const char* key;
-    const char* name;
-    std::int64_t out;
-    std::int64_t in;
-    bool bias;
-  };
-
-  std::vector<Projection> projections() const {
-    const DenseDecoder& s = shape_;
-    const std::int64_t q = s.num_attention_heads * s.head_dim;
-    const std::int64_t kv = s.num_key_value_heads * s.head_dim;
-    const std::int64_t h = s.hidden_size;
-    const std::int64_t f = s.intermediate_size;
-    if (s.fused_qkv) {
-      return {{&DecoderLayer::o_proj, "o_proj", "self_attn.o_proj", h, q, s.o_bias},
-              {&DecoderLayer::qkv_proj, "qkv_proj", "self_attn.qkv_proj", q + 2 * kv, h, false},
-              {&DecoderLayer::gate_up_proj, "gate_up_proj", "mlp.gate_up_proj", 2 * f, h, false},
-              {&DecoderLayer::down_proj, "down_proj", "mlp.down_proj", h, f, s.mlp_bias}};
+  static Linear* projection(DecoderLayer& layer, ModuleRole role) {
+    switch (role) {
+      case ModuleRole::Query:
+        return &layer.q_proj;
+      case ModuleRole::Key:
+        return &layer.k_proj;
+      case ModuleRole::Value:
+        return &layer.v_proj;
+      case ModuleRole::QueryKeyValue:
+        return &layer.qkv_proj;
+      case ModuleRole::Output:
+        return &layer.o_proj;
+      case ModuleRole::Gate:
+        return &layer.gate_proj;
+      case ModuleRole::Up:
+        return &layer.up_proj;
+      case ModuleRole::GateUp:
+        return &layer.gate_up_proj;
+      case ModuleRole::Down:
+        return &layer.down_proj;
+      case ModuleRole::AttentionNorm:
+      case ModuleRole::MlpNorm:
+      case ModuleRole::QueryNorm:
+      case ModuleRole::KeyNorm:
+        break;
     }
-    return {{&DecoderLayer::q_proj, "q_proj", "self_attn.q_proj", q, h, s.qkv_bias},
-            {&DecoderLayer::k_proj, "k_proj", "self_attn.k_proj", kv, h, s.qkv_bias},
-            {&DecoderLayer::v_proj, "v_proj", "self_attn.v_proj", kv, h, s.qkv_bias},
-            {&DecoderLayer::o_proj, "o_proj", "self_attn.o_proj", h, q, s.o_bias},
-            {&DecoderLayer::gate_proj, "gate_proj", "mlp.gate_proj", f, h, s.mlp_bias},
-            {&DecoderLayer::up_proj, "up_proj", "mlp.up_proj", f, h, s.mlp_bias},
-            {&DecoderLayer::down_proj, "down_proj", "mlp.down_proj", h, f, s.mlp_bias}};
+    return nullptr;
+  }
+
+  static Norm& norm_of(DecoderLayer& layer, ModuleRole role) {
+    if (role == ModuleRole::QueryNorm) return layer.q_norm ? *layer.q_norm : layer.q_norm.emplace();
+    if (role == ModuleRole::KeyNorm) return layer.k_norm ? *layer.k_norm : layer.k_norm.emplace();
+    return role == ModuleRole::AttentionNorm ? layer.input_layernorm
+                                             : layer.post_attention_layernorm;
   }
 
   ModelOptions options() const {
@@ -139,26 +145,21 @@ class Loader {
 
   void layer_parameters(DecoderLayer& layer, std::size_t index) {
     layer_ = static_cast<std::int32_t>(index);
-    for (const Projection& p : projections()) {
-      if (p.key == std::string_view("gate_proj")) head_norms(layer);
-      ModuleScope scope(e_, p.name, layer_);
-      Linear& linear = layer.*p.member;
-      linear.name = p.name;
-      if (!quantised_) linear.weight = parameter(Shape{p.out, p.in}, plain_dtype_);
+    layer.sliding = is_sliding(static_cast<std::int64_t>(index));
+    for (const LayerModule& m : modules_) {
+      if (!m.is_projection()) {
+        norm_of(layer, m.role) = norm(m.path, m.out);
+        continue;
+      }
+      ModuleScope scope(e_, m.path, layer_);
+      Linear& linear = *projection(layer, m.role);
+      linear.name = m.path;
+      if (!quantised_) linear.weight = parameter(Shape{m.out, m.in}, plain_dtype_);
       // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
       const DType bias_dtype =
           quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
-      if (p.bias) linear.bias = parameter(Shape{p.out}, bias_dtype);
+      if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype);
     }
-    layer.input_layernorm = norm("input_layernorm", shape_.hidden_size);
-    layer.post_attention_layernorm = norm("post_attention_layernorm", shape_.hidden_size);
-    layer.sliding = is_sliding(static_cast<std::int64_t>(index));
-  }
-
-  void head_norms(DecoderLayer& layer) {
-    if (!shape_.qk_norm) return;
-    layer.q_norm = norm("self_attn.q_norm", shape_.head_dim);
-    layer.k_norm = norm("self_attn.k_norm", shape_.head_dim);
   }
 
   bool is_sliding(std::int64_t index) const {
@@ -177,11 +178,12 @@ class Loader {
 
   void pack_layers() {
     for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
-      DecoderLayer& layer = loaded_.model.layers[i];
-      for (const Projection& p : projections()) {
-        ModuleScope scope(e_, p.name, static_cast<std::int32_t>(i));
-        (layer.*p.member).name = p.name;
-        (layer.*p.member).packed = std::make_unique<Packed4bit>(pack(p.out, p.in));
+      for (const LayerModule& m : modules_) {
+        if (!m.is_projection()) continue;
+        ModuleScope scope(e_, m.path, static_cast<std::int32_t>(i));
+        Linear& linear = *projection(loaded_.model.layers[i], m.role);
+        linear.name = m.path;
+        linear.packed = std::make_unique<Packed4bit>(pack(m.out, m.in));
       }
     }
   }
@@ -229,12 +231,12 @@ class Loader {
     const DType dtype = adapter_dtype();
     const std::int64_t r = setup_.lora.r;
     for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
-      for (const Projection& p : projections()) {
-        if (!is_lora_target(setup_.lora, p.key)) continue;
-        ModuleScope scope(e_, p.name, static_cast<std::int32_t>(i));
-        Linear& linear = loaded_.model.layers[i].*p.member;
-        linear.lora_a = adapter(Shape{r, p.in}, dtype);
-        linear.lora_b = adapter(Shape{p.out, r}, dtype);
+      for (const LayerModule& m : modules_) {
+        if (!is_lora_target(setup_.lora, m)) continue;
+        ModuleScope scope(e_, m.path, static_cast<std::int32_t>(i));
+        Linear& linear = *projection(loaded_.model.layers[i], m.role);
+        linear.lora_a = adapter(Shape{r, m.in}, dtype);
+        linear.lora_b = adapter(Shape{m.out, r}, dtype);
         linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
       }
     }
@@ -256,27 +258,25 @@ class Loader {
     CausalLm& model = loaded_.model;
     add(model.embed_tokens, true, true);
     for (DecoderLayer& layer : model.layers) {
-      for (const Projection& p : projections()) {
-        if (p.key == std::string_view("gate_proj")) {
-          if (layer.q_norm) add(layer.q_norm->weight, false);
-          if (layer.k_norm) add(layer.k_norm->weight, false);
-        }
-        Linear& linear = layer.*p.member;
-        add(linear.weight, true);
-        add(linear.bias, false);
-        add(linear.lora_a, true);
-        add(linear.lora_b, true);
-      }
-      add(layer.input_layernorm.weight, false);
-      add(layer.post_attention_layernorm.weight, false);
+      for (const LayerModule& m : modules_) collect_module(layer, m);
     }
     add(model.norm.weight, false);
     if (!shape_.tie_word_embeddings) add(model.lm_head, true);
   }
 
+  void collect_module(DecoderLayer& layer, const LayerModule& m) {
+    if (!m.is_projection()) return add(norm_of(layer, m.role).weight, false);
+    const Linear& linear = *projection(layer, m.role);
+    add(linear.weight, true);
+    add(linear.bias, false);
+    add(linear.lora_a, true);
+    add(linear.lora_b, true);
+  }
+
   Engine& e_;
   const DenseDecoder& shape_;
   const TrainSetup& setup_;
+  const std::vector<LayerModule> modules_;
   bool quantised_ = false;
   bool full_ = false;
   DType plain_dtype_ = DType::BFloat16;
@@ -286,16 +286,15 @@ class Loader {
 
 }  // namespace
 
-bool is_lora_target(const LoraSetup& lora, std::string_view projection) {
+bool is_lora_target(const LoraSetup& lora, const LayerModule& module) {
+  if (!module.is_projection()) return false;
   if (lora.all_linear) return true;
-  // PEFT matches the end of a module's name at a dot: "q_proj" and "self_attn.q_proj". Names that
+  // PEFT matches the end of a module's path at a dot: "q_proj" and "self_attn.q_proj". Names that
   // go on to the layer's number are not modelled: estimate/lora_targets.cpp.
-  const bool in_mlp =
-      projection == "gate_proj" || projection == "up_proj" || projection == "down_proj";
-  const std::string longer = (in_mlp ? "mlp." : "self_attn.") + std::string(projection);
-  return std::any_of(lora.target_modules.begin(),
-                     lora.target_modules.end(),
-                     [&](const std::string& name) { return name == projection || name == longer; });
+  return std::any_of(
+      lora.target_modules.begin(), lora.target_modules.end(), [&](const std::string& name) {
+        return name == module.name() || name == module.path;
+      });
 }
 
 LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup) {

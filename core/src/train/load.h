@@ -24,7 +24,7 @@ struct LoadedModel {
 
 [[nodiscard]] LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup);
 
-// Which of the seven projections of a layer an adapter sits on: "q_proj" ... in PEFT's names.
-[[nodiscard]] bool is_lora_target(const LoraSetup& lora, std::string_view projection);
+// Whether an adapter sits on this projection.
+[[nodiscard]] bool is_lora_target(const LoraSetup& lora, const LayerModule& module);
 
 }  // namespace peakline
