@@ -138,6 +138,7 @@ std::int64_t kept_by_a_layer(Decoder decoder, const json& setup) {
   const auto kept = [&] {
     json asked = setup;
     asked["max_length"] = kTokens;
+    if (!asked.contains("gradient_checkpointing")) asked["gradient_checkpointing"] = false;
     const Events events = events_of(decoder.config(), asked);
     return live_at_last(events, Phase::Backward) - live_at_last(events, Phase::Data);
   };
@@ -193,6 +194,7 @@ TEST_CASE("activations grow with the batch as they do with the length", "[model]
   for (const char* method : {"full", "lora", "qlora"}) {
     const auto kept = [&](std::int64_t batch, std::int64_t length) {
       const json setup = {{"method", method},
+                          {"gradient_checkpointing", false},
                           {"per_device_train_batch_size", batch},
                           {"max_length", length},
                           {"lora", {{"r", 8}}}};

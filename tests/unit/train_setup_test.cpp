@@ -157,6 +157,33 @@ TEST_CASE("a plain loop neither clips nor autocasts", "[setup]") {
   CHECK(setup.attention_mask == AttentionMask::None);
 }
 
+TEST_CASE("k-bit preparation turns checkpointing on where nobody says", "[setup]") {
+  struct Row {
+    const char* text;
+    bool checkpointing;
+    bool reentrant;
+    Origin origin;
+  };
+  const Row rows[] = {
+      {R"({"method": "qlora"})", true, true, Origin::Derived},
+      {R"({"method": "qlora", "trainer": "none"})", true, true, Origin::Derived},
+      {R"({"method": "qlora", "gradient_checkpointing": true})", true, false, Origin::Given},
+      {R"({"method": "qlora", "gradient_checkpointing": false})", false, false, Origin::Given},
+      {R"({"method": "qlora", "quantization": {"prepare_model_for_kbit_training": false}})",
+       false,
+       false,
+       Origin::TrainerDefault},
+      {R"({"method": "lora"})", false, false, Origin::TrainerDefault},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const TrainSetup setup = parsed(row.text);
+    CHECK(setup.gradient_checkpointing == row.checkpointing);
+    CHECK(setup.use_reentrant == row.reentrant);
+    CHECK(origin_of(setup, "gradient_checkpointing") == row.origin);
+  }
+}
+
 TEST_CASE("what is given wins over every default", "[setup]") {
   const TrainSetup setup = parsed(R"({
     "method": "qlora", "dtype": "float32", "autocast": null, "per_device_train_batch_size": 4,

@@ -76,6 +76,18 @@ void apply_card(SetupValues& values) {
       "autocast", values.text("dtype") == "float16" ? "fp16" : "bf16", Origin::Derived);
 }
 
+// Rule R013: PEFT's preparation calls gradient_checkpointing_enable(kwargs={}), so that nobody
+// chooses a variant and torch's own default is reentrant (torch/utils/checkpoint.py). A trainer
+// that is told to checkpoint enables it again, with the other.
+void apply_preparation(SetupValues& values) {
+  const std::string_view key = "quantization.prepare_model_for_kbit_training";
+  const bool prepares =
+      values.text("method") == "qlora" && (!values.given(key) || values.flag(key));
+  if (!prepares || values.given("gradient_checkpointing")) return;
+  values.set_default("gradient_checkpointing", "true", Origin::Derived);
+  values.set_default("use_reentrant", "true", Origin::Derived);
+}
+
 void apply_fallbacks(SetupValues& values) {
   if (values.given("lora.r") && !values.given("lora.lora_alpha")) {
     values.set("lora.lora_alpha", {values.integer("lora.r") * 2, 0, 0}, Origin::Derived);
@@ -186,6 +198,7 @@ Result<TrainSetup> parse_train_setup(std::string_view text) {
   values.set_default("trainer", find_setup_field("trainer")->fallback, Origin::Derived);
   resolve_gpu(values, errors, notes);
   const bool total_is_reported = has_reported_total(values);
+  apply_preparation(values);
   apply_trainer_table(values);
   apply_card(values);
   apply_fallbacks(values);

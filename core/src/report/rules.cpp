@@ -15,7 +15,8 @@ constexpr std::string_view kLiger = "liger-kernel 0.8.5";
 
 constexpr std::array kRules = {
     Rule{"R010",
-         "PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.",
+         "PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32, the "
+         "embedding and the norms too, and with them the hidden states that layers hand on.",
          "peft/utils/other.py, prepare_model_for_kbit_training",
          kPeft},
     Rule{"R011",
@@ -27,6 +28,11 @@ constexpr std::array kRules = {
          "Checkpointing makes the embedding's output require grad, frozen or not.",
          "transformers/modeling_utils.py, activation_checkpointing_enable",
          kTransformers},
+    Rule{"R013",
+         "PEFT's k-bit preparation turns checkpointing on where the setup does not say, in torch's "
+         "reentrant form, because it names none.",
+         "peft/utils/other.py, prepare_model_for_kbit_training; torch/utils/checkpoint.py",
+         kPeft},
     Rule{
         "R020",
         "Every adapted linear casts its input to the adapter's type on its own and keeps the cast.",
@@ -198,6 +204,14 @@ std::vector<SettingRule> rules_of(const TrainSetup& setup) {
   const auto add = [&found](std::string_view id, std::string_view setting) {
     if (const Rule* rule = by_id(id)) found.push_back({rule, setting});
   };
+  const bool prepared =
+      std::any_of(setup.origins.begin(), setup.origins.end(), [](const ResolvedValue& value) {
+        return value.key == "gradient_checkpointing" && value.origin == Origin::Derived;
+      });
+  if (prepared && setup.gradient_checkpointing) add("R013", "/setup/gradient_checkpointing");
+  const bool four_bit = setup.method == Method::Qlora;
+  if (four_bit && setup.quantization.prepare_model_for_kbit_training)
+    add("R010", "/setup/quantization/prepare_model_for_kbit_training");
   const bool frozen = setup.method == Method::Lora || setup.method == Method::Qlora;
   if (frozen && setup.gradient_checkpointing) add("R012", "/setup/gradient_checkpointing");
   if (setup.optim.starts_with("paged_")) add("R052", "/setup/optim");

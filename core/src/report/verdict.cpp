@@ -75,17 +75,21 @@ std::string sentence_of(const Report& report, const Term& usable) {
                                ? "this card"
                                : report.setup.gpu.name;
   const std::string others = others_text(report.setup.gpu);
+  const std::string tensors = format_bytes(report.memory.tensor_peak);
   switch (report.verdict.answer) {
     case Answer::Fits:
       if (interval.high > usable.low) {
-        return "Fits, but only just: it would take " + needs + " if it could; within the " + has +
-               " of " + card + " PyTorch gives cached memory back and goes on.";
+        return "Fits, but only just: its tensors need " + tensors +
+               " at once; PyTorch would hold " + needs +
+               " if it could, and gives what it only caches back at the " + has + " of " + card +
+               others + ".";
       }
       return "Fits: needs " + needs + " of the " + has + " that " + card + " can use.";
     case Answer::TooClose:
       if (interval.low > usable.high) {
-        return "Too close to call: it would take " + needs + " if it could; within the " + has +
-               " of " + card + " PyTorch gives cached memory back and may go on" + others + ".";
+        return "Too close to call: its tensors need " + tensors + " at once; PyTorch would hold " +
+               needs + " if it could, and may not be able to give enough of it back at the " + has +
+               " of " + card + others + ".";
       }
       return "Too close to call: needs " + needs + ", and " + card + " can use " + has + others +
              ".";
