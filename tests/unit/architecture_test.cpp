@@ -159,6 +159,17 @@ TEST_CASE("a class without a language-model head has two readings", "[architectu
   }
 }
 
+TEST_CASE("a class of a name that transformers has no kind for is an assumption",
+          "[architecture]") {
+  const Architecture a = built(decoder("llama", R"("architectures": ["LlamaForCausalLMEagle3"])"));
+  CHECK(a.assumptions.size() == 1);
+  CHECK_FALSE(a.parameters->exact);
+  for (const char* name : {"LlamaForCausalLM", "LlamaModel", "LlamaForSequenceClassification"}) {
+    const std::string field = std::string("\"architectures\": [\"") + name + "\"]";
+    CHECK(built(decoder("llama", field.c_str())).assumptions.empty());
+  }
+}
+
 TEST_CASE("an unknown model_type is built from its fields", "[architecture]") {
   SECTION("where they say everything but the tie flag, both readings are given") {
     const Architecture a = built(decoder("newcomer", R"("rms_norm_eps": 1e-6)"));

@@ -61,7 +61,13 @@ void build_dense(Fields& fields,
     architecture.assumptions.push_back(
         "The config has a draft_vocab_size: it is read as a whole model, not as a draft head.");
   }
-  count_dense(task_of(config, fields), architecture);
+  const Task task = task_of(config, fields);
+  if (!task.named) {
+    architecture.assumptions.push_back(
+        "No class of transformers ends as \"" + shortened(config.architectures.front()) +
+        "\" does: it is read as the model_type's causal language model.");
+  }
+  count_dense(task, architecture);
   architecture.parameters->exact = architecture.assumptions.empty();
 }
 

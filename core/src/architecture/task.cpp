@@ -7,13 +7,16 @@ struct Ending {
   std::string_view text;
   Head head;
 };
-// The first that fits; what is left ends in "Model" (no head) or is taken for a language model.
+// The first that fits; anything else is taken for a language model.
 constexpr Ending kEndings[] = {
     {"ForMaskedLM", Head::MaskedLanguageModel},
     {"ForSequenceClassification", Head::Classification},
     {"ForTokenClassification", Head::TokenLabels},
     {"ForQuestionAnswering", Head::Question},
     {"LMHeadModel", Head::LanguageModel},
+    {"ForCausalLM", Head::LanguageModel},
+    {"ForConditionalGeneration", Head::LanguageModel},
+    {"ForImageTextToText", Head::LanguageModel},
     {"Model", Head::None},
 };
 
@@ -26,9 +29,11 @@ bool ends_with(std::string_view text, std::string_view suffix) {
 Task task_of(const ModelConfig& config, Fields& fields) {
   Task task;
   if (!config.architectures.empty()) {
+    task.named = false;
     for (const Ending& ending : kEndings) {
       if (!ends_with(config.architectures.front(), ending.text)) continue;
       task.head = ending.head;
+      task.named = true;
       break;
     }
   }

@@ -21,6 +21,7 @@ enum class Head : std::uint8_t {
 struct Task {
   Head head = Head::LanguageModel;
   std::int64_t num_labels = 2;  // PreTrainedConfig's default
+  bool named = true;            // false: no class of transformers ends as the config's does
   std::optional<bool> tied;     // overrides the config's flag and the family's default
 };
 
