@@ -5,12 +5,12 @@ import {Answer} from './page/answer.mjs';
 import {rangeIn} from './page/config_place.mjs';
 import {Controls} from './page/controls.mjs';
 import {CoreClient, CoreFailure} from './page/core_client.mjs';
-import {byId, debounced, h} from './page/dom.mjs';
-import {integer} from './page/format.mjs';
+import {byId, debounced, h, watchHeight} from './page/dom.mjs';
+import {count, integer} from './page/format.mjs';
 import {cleanEndpoint, kDefaultEndpoint} from './page/hub.mjs';
 import {fromKept, toKept} from './page/kept_config.mjs';
 import {acceptDrops, ModelSource} from './page/model_source.mjs';
-import {toSetup} from './page/setup.mjs';
+import {toSetup, untouched} from './page/setup.mjs';
 import {asText, copy, download} from './page/share.mjs';
 import {kept, thisTab} from './page/storage.mjs';
 import {watchTheme} from './page/theme.mjs';
@@ -50,15 +50,16 @@ async function ask() {
     return;
   }
   answer.busy(true);
+  const {state} = controls;
   try {
     const reply = await core.call('fit', {
       schema: 1,
       op: 'fit',
       config: source.text,
-      setup: toSetup(controls.state),
+      setup: toSetup(state),
     });
     answer.busy(false);
-    showReply(reply);
+    showReply(reply, untouched(state));
   } catch (failure) {
     if (failure?.kind === 'superseded') return;
     answer.busy(false);
@@ -70,16 +71,26 @@ function nameOf({kind, id}) {
   return kind === 'hub' ? id : 'config.json';
 }
 
-function showReply(reply) {
+// A config given as text has no name: where it came from, and what it describes.
+function describe({kind, id, commit, label}, {model}) {
+  if (kind === 'hub') return commit ? `${id} at ${commit.slice(0, 7)}` : id;
+  const layers = model.num_layers > 0 ? `, ${integer(model.num_layers)} layers` : '';
+  const size = model.num_parameters > 0 ? `, ${count(model.num_parameters)} parameters` : '';
+  return `${label}: ${model.model_type}${layers}${size}`;
+}
+
+function showReply(reply, starting) {
   showModule('');
   controls.clearMarks();
   if (!reply.ok) {
     controls.showResolved(null);
     answer.errors(reply.errors, placeOf);
+    model.doubt(reply.errors.some(({where}) => (where ?? '').startsWith('config')));
     return;
   }
   controls.showResolved(reply.report.setup);
-  answer.show(reply.report);
+  model.doubt(false);
+  answer.show(reply.report, starting);
   document.title = `${answer.short}: ${nameOf(source)} | Peakline`;
   byId('link-note').textContent =
     source.kind === 'text'
@@ -307,6 +318,13 @@ function watchActions() {
     setTimeout(() => (byId('copied').textContent = ''), 4000);
   };
   const link = () => address.link(controls.state, source);
+  const textOfAnswer = () =>
+    asText(
+      answer.report,
+      describe(source, answer.report),
+      source.kind === 'hub' ? link() : '',
+      untouched(controls.state),
+    );
   byId('copy-link').addEventListener('click', async () =>
     said(
       (await copy(link())) ? 'Link copied' : 'The browser refused; copy the address bar instead',
@@ -314,7 +332,7 @@ function watchActions() {
   );
   byId('copy-text').addEventListener('click', async () =>
     said(
-      (await copy(asText(answer.report, nameOf(source), source.kind === 'hub' ? link() : '')))
+      (await copy(textOfAnswer()))
         ? 'Text copied'
         : 'The browser refused; use Download report',
     ),
@@ -322,6 +340,10 @@ function watchActions() {
   byId('download').addEventListener('click', () =>
     download('peakline-report.json', JSON.stringify(answer.report, null, 1)),
   );
+  byId('exact').addEventListener('click', ({currentTarget: button}) => {
+    const on = document.documentElement.classList.toggle('exact-bytes');
+    button.setAttribute('aria-pressed', String(on));
+  });
   window.addEventListener('beforeprint', () => {
     byId('printed').textContent =
       `${nameOf(source)}, ${new Date().toISOString().slice(0, 10)}, ${link()}`;
@@ -345,6 +367,7 @@ async function readCatalogue() {
 
 document.body.prepend(patternSheet());
 watchTheme(byId('theme'));
+watchHeight(byId('question'));
 watchSource();
 watchEndpoint();
 watchActions();

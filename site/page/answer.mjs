@@ -86,7 +86,8 @@ export class Answer {
     this.#say(`${headline}. ${sentence}`, headline);
   }
 
-  show(report) {
+  // `untouched`: keys of the setup that have the page's own first value.
+  show(report, untouched = new Set()) {
     this.#clear();
     this.#report = report;
     byId('answer-body').hidden = false;
@@ -104,7 +105,7 @@ export class Answer {
     showProvenance(byId('provenance'), report.provenance);
     byId('notes-block').hidden = report.notes.length === 0;
     showNotes(byId('notes'), report.notes);
-    showSetup(byId('setup-table'), report.setup, report.origins);
+    showSetup(byId('setup-table'), report.setup, report.origins, untouched);
     this.#draw();
     this.#fillTimelineTable();
     this.#say(report.verdict.sentence, shortVerdict(report));

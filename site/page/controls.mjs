@@ -27,6 +27,11 @@ function field(key) {
   return kFields.find((candidate) => candidate.key === key);
 }
 
+function showGpuProblem(problem) {
+  byId('gpu-status').dataset.tone = 'bad';
+  byId('gpu-status').replaceChildren(problem === '' ? '' : h('p', {}, problem));
+}
+
 export class Controls {
   #state = initialState();
   #changed;
@@ -39,7 +44,12 @@ export class Controls {
     byId('capability').replaceChildren(
       ...kCapabilities.map(([value, name]) => h('option', {value}, `${value} (${name})`)),
     );
-    this.#picker = new GpuPicker(byId('gpu'), byId('gpu-list'), (name) => this.#set('gpu', name));
+    this.#picker = new GpuPicker(
+      byId('gpu'),
+      byId('gpu-list'),
+      (name) => this.#set('gpu', name),
+      showGpuProblem,
+    );
     this.#buildSecondLevel();
     for (const [key, id] of Object.entries(kFirstLevel)) this.#inputs[key] = byId(id);
     for (const key of Object.keys(this.#inputs)) this.#listen(key);

@@ -36,3 +36,10 @@ export function debounced(milliseconds, action) {
   run.cancel = () => clearTimeout(timer);
   return run;
 }
+
+// Keeps the height of an element in its --own-height, for style sheets.
+export function watchHeight(element) {
+  new ResizeObserver(() =>
+    element.style.setProperty('--own-height', `${element.offsetHeight}px`),
+  ).observe(element);
+}

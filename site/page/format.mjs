@@ -24,9 +24,24 @@ export function exactBytes(bytes) {
   return `${integer(bytes)} bytes`;
 }
 
-// A number that shows its exact bytes when pointed at.
-export function bytesSpan(bytes, text = gib(bytes)) {
-  return h('span', {class: 'bytes', title: exactBytes(bytes)}, text);
+// A number that shows its exact bytes when pointed at, or once all of them do: a touch screen and a
+// keyboard have nothing to point with.
+export function bytesSpan(bytes, text = gib(bytes), exact = exactBytes(bytes)) {
+  return h(
+    'span',
+    {class: 'bytes', title: exactBytes(bytes)},
+    h('span', {class: 'rounded'}, text),
+    h('span', {class: 'exact'}, exact),
+  );
+}
+
+// The same in a column, whose head has the unit.
+export function bytesInColumn(bytes) {
+  return bytesSpan(bytes, gibNumber(bytes), integer(bytes));
+}
+
+export function bytesUnit() {
+  return [h('span', {class: 'rounded'}, 'GiB'), h('span', {class: 'exact'}, 'bytes')];
 }
 
 export function percent(part, total) {

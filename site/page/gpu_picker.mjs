@@ -5,6 +5,7 @@ import {gib} from './format.mjs';
 import {kCustomGpu} from './setup.mjs';
 
 const kCustomLabel = 'Another card, by its memory';
+const kMostShown = 40; // characters of what was typed
 
 function squeezed(text) {
   return text.toLowerCase().replace(/[^a-z0-9.]/g, '');
@@ -24,13 +25,16 @@ export class GpuPicker {
   #input;
   #list;
   #changed;
+  #said;
   #gpus = [];
   #value = '';
   #shown = [];
   #active = -1;
 
-  // `changed(name)` is called when a person picks a card; kCustomGpu stands for another one.
-  constructor(input, list, changed) {
+  // `changed(name)` is called when a person picks a card; kCustomGpu stands for another one. `said(text)`
+  // hears why what was typed is no card, and an empty text once that is over.
+  constructor(input, list, changed, said) {
+    this.#said = said;
     this.#input = input;
     this.#list = list;
     this.#changed = changed;
@@ -61,11 +65,16 @@ export class GpuPicker {
     this.#write();
   }
 
+  get #written() {
+    return this.#value === kCustomGpu ? kCustomLabel : this.#value;
+  }
+
   #write() {
-    this.#input.value = this.#value === kCustomGpu ? kCustomLabel : this.#value;
+    this.#input.value = this.#written;
   }
 
   #open(filter) {
+    this.#said('');
     const words = filter
       .trim()
       .split(/\s+/)
@@ -150,13 +159,24 @@ export class GpuPicker {
     }
   }
 
-  // What was typed counts if it leaves exactly one card; otherwise the old choice comes back.
+  // What was typed counts if it leaves exactly one card; otherwise the old choice comes back, and that is
+  // said.
   #leave() {
-    if (!this.#list.hidden && this.#input.value !== this.#value) {
-      const found = this.#shown.filter(({name}) => name !== kCustomGpu);
-      if (found.length === 1) this.#choose(0);
-    }
+    const typed = this.#input.value.trim();
+    const names = this.#shown.map(({name}) => name).filter((name) => name !== kCustomGpu);
+    const other = !this.#list.hidden && typed !== '' && typed !== this.#written;
+    if (other && names.length === 1) this.#choose(0);
     this.#close();
     this.#write();
+    if (other && names.length !== 1) this.#said(this.#refusal(typed, names));
+  }
+
+  #refusal(typed, names) {
+    const shown = typed.length > kMostShown ? `${typed.slice(0, kMostShown)}...` : typed;
+    const why =
+      names.length === 0
+        ? `\u201c${shown}\u201d is no card of the list: pick one, or \u201c${kCustomLabel}\u201d.`
+        : `\u201c${shown}\u201d may be ${names.slice(0, 3).join(', ')}${names.length > 3 ? ' or others' : ''}: pick one.`;
+    return `${why} The answer is still for ${this.#value === kCustomGpu ? 'the card below' : this.#value}.`;
   }
 }

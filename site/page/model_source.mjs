@@ -55,6 +55,18 @@ export class ModelSource {
     this.#report({kind: 'text', text, label});
   }
 
+  // A config that core could not use is no good news, whatever way it came.
+  doubt(wrong) {
+    const {dataset} = this.#status;
+    if (dataset.tone !== (wrong ? 'good' : 'wrong')) return;
+    dataset.tone = wrong ? 'wrong' : 'good';
+    if (wrong)
+      this.#status.append(
+        h('p', {class: 'doubt'}, 'It cannot be used as it stands: the answer names the place.'),
+      );
+    else this.#status.querySelector('.doubt')?.remove();
+  }
+
   clear() {
     this.#holdsText = false;
     this.#input.value = '';

@@ -42,6 +42,24 @@ export const kFields = [
     },
   },
   {
+    key: 'quantization.prepare_model_for_kbit_training',
+    short: 'kb',
+    kind: 'boolean',
+    initial: true,
+    second: true,
+    label: 'k-bit preparation',
+    only: isQuantised,
+  },
+  {
+    key: 'quantization.bnb_4bit_use_double_quant',
+    short: 'dq',
+    kind: 'boolean',
+    initial: true,
+    second: true,
+    label: 'Double quantisation',
+    only: isQuantised,
+  },
+  {
     key: 'optim',
     short: 'o',
     kind: 'choice',
@@ -120,6 +138,10 @@ function usesAdapters(state) {
   return state.method === 'lora' || state.method === 'qlora';
 }
 
+function isQuantised(state) {
+  return state.method === 'qlora';
+}
+
 export function applies(field, state) {
   return field.only === undefined || field.only(state);
 }
@@ -151,6 +173,16 @@ export function toSetup(state) {
     setup.gpu.compute_capability = state.capability;
   }
   return setup;
+}
+
+// Keys of the setup that the page gives with its own first value: nobody chose them.
+export function untouched(state) {
+  const initial = initialState();
+  const keys = kFields
+    .filter((field) => applies(field, state) && state[field.key] !== '')
+    .map(({key}) => key)
+    .filter((key) => state[key] === initial[key]);
+  return new Set(state.gpu === initial.gpu ? [...keys, 'gpu.name'] : keys);
 }
 
 // A value of the resolved setup by its dotted key.

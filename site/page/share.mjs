@@ -1,10 +1,36 @@
 // The answer as plain text, and the ways it leaves the page: clipboard and file, by a press only.
 import {gib} from './format.mjs';
 import {labelOf, phaseName} from './view/categories.mjs';
+import {leaves, shown} from './view/setup_table.mjs';
 
-export function asText(report, name, link) {
+// What says which run this was; the report has the rest.
+const kTold = [
+  'method',
+  'gpu.name',
+  'gpu.total_bytes',
+  'per_device_train_batch_size',
+  'max_length',
+  'gradient_checkpointing',
+  'dtype',
+  'autocast',
+  'optim',
+];
+
+function settings(report, untouched) {
+  const {setup, origins = {}} = report;
+  const words = leaves(setup, '')
+    .filter(
+      ([key]) => kTold.includes(key) || (origins[key] === 'given' && !untouched.has(key) && key !== 'schema'),
+    )
+    .filter(([key]) => key !== 'gpu.total_bytes' || origins[key] === 'given')
+    .map(([key, value]) => `${key} ${shown(value)}`);
+  return `Settings: ${words.join(', ')}`;
+}
+
+// `untouched`: keys of the setup that have the page's own first value.
+export function asText(report, name, link, untouched = new Set()) {
   const {memory, verdict} = report;
-  const lines = [name, verdict.sentence];
+  const lines = [name, settings(report, untouched), verdict.sentence];
   if (memory) {
     const {low_bytes: low, high_bytes: high} = memory.interval;
     lines.push(

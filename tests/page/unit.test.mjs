@@ -6,7 +6,7 @@ import {cleanEndpoint, configAddress, readModelInput} from '../../site/page/hub.
 import {rangeIn} from '../../site/page/config_place.mjs';
 import {fromKept, toKept} from '../../site/page/kept_config.mjs';
 import {fromHash, toHash} from '../../site/page/link.mjs';
-import {initialState, kFields, toSetup} from '../../site/page/setup.mjs';
+import {initialState, kFields, toSetup, untouched} from '../../site/page/setup.mjs';
 
 const asked = (text, endpoint) => {
   const {kind, id, revision, folder} = readModelInput(text, endpoint);
@@ -172,6 +172,19 @@ test('the setup names what was chosen and leaves the rest to core', () => {
   assert.deepEqual(
     toSetup({...initialState(), 'lora.target_modules': 'q_proj,v_proj'}).lora.target_modules,
     ['q_proj', 'v_proj'],
+  );
+});
+
+test('what has the first value of the page is known', () => {
+  const start = untouched(initialState());
+  assert.ok(start.has('max_length') && start.has('gpu.name') && start.has('lora.r'));
+  assert.equal(start.has('optim'), false, 'left to core');
+  const keys = untouched({...initialState(), method: 'full', max_length: 512, gpu: 'T4 16GB'});
+  assert.deepEqual(
+    ['method', 'max_length', 'gpu.name', 'lora.r', 'gradient_checkpointing'].filter((key) =>
+      keys.has(key),
+    ),
+    ['gradient_checkpointing'],
   );
 });
 

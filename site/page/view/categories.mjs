@@ -4,7 +4,7 @@ import {h, svg} from '../dom.mjs';
 
 export const kCategories = {
   weights_frozen: {label: 'Frozen weights', motif: 'plain'},
-  quant: {label: 'Quantised weights', motif: 'dots'},
+  quant: {label: '4-bit weights and statistics', motif: 'dots'},
   weights_trainable: {label: 'Trainable weights', motif: 'rising'},
   buffers: {label: 'Buffers', motif: 'rows'},
   optimizer: {label: 'Optimizer states', motif: 'cross'},

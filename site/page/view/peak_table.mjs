@@ -1,6 +1,6 @@
 // The bar in numbers: each category with its share, and its largest tensors behind a button.
 import {h} from '../dom.mjs';
-import {bytesSpan, gibNumber, integer, percent, share} from '../format.mjs';
+import {bytesInColumn, bytesUnit, integer, percent, share} from '../format.mjs';
 import {code, labelOf, phaseName, swatch} from './categories.mjs';
 
 const kSmallShare = 0.001;
@@ -10,7 +10,7 @@ let smallShown = false;
 const opened = new Set(); // categories a person has opened; stays through recomputation
 
 function cell(bytes) {
-  return h('td', {class: 'number'}, bytesSpan(bytes, gibNumber(bytes)));
+  return h('td', {class: 'number'}, bytesInColumn(bytes));
 }
 
 function tensorRow({name, shape, dtype, bytes, count, rule}, total, category) {
@@ -106,7 +106,7 @@ export function showPeakTable(box, memory) {
           'tr',
           {},
           h('th', {scope: 'col'}, 'Category, largest tensors'),
-          h('th', {scope: 'col', class: 'number'}, 'GiB'),
+          h('th', {scope: 'col', class: 'number'}, bytesUnit()),
           h('th', {scope: 'col', class: 'number share'}, '%'),
         ),
       ),
@@ -165,8 +165,8 @@ export function showPhaseTable(box, memory) {
           'tr',
           {},
           h('th', {scope: 'col'}, 'Phase'),
-          h('th', {scope: 'col', class: 'number'}, 'highest, GiB'),
-          h('th', {scope: 'col', class: 'number'}, 'at its end, GiB'),
+          h('th', {scope: 'col', class: 'number'}, 'highest, ', bytesUnit()),
+          h('th', {scope: 'col', class: 'number'}, 'at its end, ', bytesUnit()),
         ),
       ),
       h('tbody', {}, rows),

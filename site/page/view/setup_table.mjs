@@ -8,19 +8,26 @@ const kOrigins = {
   derived: 'derived',
 };
 
-function leaves(value, path) {
+export function leaves(value, path) {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [[path, value]];
   return Object.entries(value).flatMap(([key, inner]) =>
     leaves(inner, path === '' ? key : `${path}.${key}`),
   );
 }
 
-function shown(value) {
+export function shown(value) {
   if (value === null) return 'none';
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-export function showSetup(box, setup, origins = null) {
+// `untouched`: keys given by the page with the value it starts with.
+function origin(key, origins, untouched) {
+  return origins[key] === 'given' && untouched.has(key)
+    ? 'page default'
+    : (kOrigins[origins[key]] ?? '');
+}
+
+export function showSetup(box, setup, origins = null, untouched = new Set()) {
   const rows = leaves(setup, '')
     .filter(([key]) => key !== 'schema')
     .map(([key, value]) =>
@@ -29,7 +36,7 @@ export function showSetup(box, setup, origins = null) {
         {},
         h('th', {scope: 'row'}, h('code', {}, key)),
         h('td', {}, shown(value)),
-        origins && h('td', {class: 'origin'}, kOrigins[origins[key]] ?? ''),
+        origins && h('td', {class: 'origin'}, origin(key, origins, untouched)),
       ),
     );
   box.replaceChildren(

@@ -1,7 +1,7 @@
 // Live tensor bytes over the events of a step: the silhouette whose highest point is the peak. The
 // horizontal axis counts allocations and frees, not time. The table twin is filled when it is opened.
 import {h, svg} from '../dom.mjs';
-import {axisMarks, bytesSpan, gib, gibNumber, integer, share} from '../format.mjs';
+import {axisMarks, bytesInColumn, bytesUnit, gib, integer, share} from '../format.mjs';
 import {phaseName} from './categories.mjs';
 
 const kHeight = 230;
@@ -173,7 +173,7 @@ export function showTimelineTable(box, report) {
       {},
       h('td', {class: 'number'}, integer(t)),
       h('td', {}, phaseName(phase)),
-      h('td', {class: 'number'}, bytesSpan(bytes, gibNumber(bytes))),
+      h('td', {class: 'number'}, bytesInColumn(bytes)),
     ),
   );
   box.replaceChildren(
@@ -189,7 +189,7 @@ export function showTimelineTable(box, report) {
           {},
           h('th', {scope: 'col', class: 'number'}, 'event'),
           h('th', {scope: 'col'}, 'Phase'),
-          h('th', {scope: 'col', class: 'number'}, 'GiB'),
+          h('th', {scope: 'col', class: 'number'}, bytesUnit()),
         ),
       ),
       h('tbody', {}, rows),

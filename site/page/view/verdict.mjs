@@ -158,6 +158,13 @@ function allocatorFacts({
   ];
 }
 
+// The report counts adapters among the parameters.
+function trainedWords(method, all, trainable) {
+  if (trainable === all) return 'all trained';
+  const adapted = method === 'lora' || method === 'qlora';
+  return adapted ? `${count(trainable)} of them in adapters` : `${count(trainable)} trained`;
+}
+
 export function showFacts(list, report) {
   const {num_parameters: all, num_trainable_parameters: trainable} = report.model;
   const parameters =
@@ -167,7 +174,7 @@ export function showFacts(list, report) {
             'Parameters',
             h('span', {title: integer(all)}, count(all)),
             trainable > 0
-              ? h('span', {title: integer(trainable)}, `${count(trainable)} trained`)
+              ? h('span', {title: integer(trainable)}, trainedWords(report.setup.method, all, trainable))
               : null,
           ),
         ]

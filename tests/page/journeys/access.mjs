@@ -110,6 +110,52 @@ export function journeys() {
       }));
   }
 
+  test('exact bytes are there without a pointer', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      const number = page.locator('#peak-table tfoot .bytes');
+      assert.match(await number.innerText(), /^\d+\.\d\d$/);
+      await page.focus('#exact');
+      await page.keyboard.press('Enter');
+      assert.equal(await page.getAttribute('#exact', 'aria-pressed'), 'true');
+      assert.match(await number.innerText(), /^[\d,]{9,}$/);
+      await picture(page, 'exact-bytes', {fullPage: true});
+      await page.keyboard.press('Enter');
+      assert.match(await number.innerText(), /^\d+\.\d\d$/);
+    }));
+
+  test('columns of the timeline table stand apart', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      await page.locator('#timeline-details > summary').click();
+      const gap = await page.locator('#timeline-table tbody tr').first().evaluate((row) => {
+        const range = document.createRange();
+        const box = (cell) => (range.selectNodeContents(cell), range.getBoundingClientRect());
+        return box(row.cells[1]).left - box(row.cells[0]).right;
+      });
+      assert.ok(gap >= 12, `${gap} pixels`);
+    }));
+
+  for (const height of [700, 900])
+    test(`a form higher than a window of ${height} is not cut`, () =>
+      visit({context: {viewport: {width: 1280, height}}}, async ({page}) => {
+        await page.click('#sample');
+        await verdict(page);
+        await page.locator('#more > summary').click();
+        const form = () =>
+          page.locator('#question').evaluate((box) => ({
+            inner: box.scrollHeight - box.clientHeight,
+            bottom: box.getBoundingClientRect().bottom,
+          }));
+        assert.ok((await form()).inner <= 1, 'nothing scrolls inside the form');
+        await picture(page, `more-${height}`);
+        await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
+        await page.waitForTimeout(100);
+        assert.ok((await form()).bottom >= height * 0.6, 'its end stays in view');
+      }));
+
   test('what can be pressed is large enough for a finger', () =>
     visit({context: {viewport: {width: 390, height: 844}, hasTouch: true}}, async ({page}) => {
       await page.click('#sample');

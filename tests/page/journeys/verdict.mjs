@@ -209,7 +209,16 @@ export function journeys() {
       await verdict(page);
       await page.click('#copy-text');
       await page.waitForFunction(() => document.getElementById('copied').textContent !== '');
-      assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^org\/model\n/);
+      const text = await page.evaluate(() => navigator.clipboard.readText());
+      assert.match(text, /^org\/model at 0123456\nSettings: /);
+      for (const setting of [
+        'method lora',
+        'max_length 2048',
+        'gradient_checkpointing true',
+        'gpu.name RTX 4090 24GB',
+        'optim adamw_torch_fused',
+      ])
+        assert.ok(text.includes(setting), `${setting} in ${text}`);
       await page.click('#copy-link');
       await page.waitForFunction(
         () => document.getElementById('copied').textContent === 'Link copied',
@@ -223,5 +232,106 @@ export function journeys() {
         page.click('#download'),
       ]);
       assert.equal(download.suggestedFilename(), 'peakline-report.json');
+    }));
+
+  test('the text of a pasted config says which model and which settings', () =>
+    visit({context: {permissions: ['clipboard-read', 'clipboard-write']}}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      const before = await tensorPeak(page);
+      await page.locator('#more > summary').click();
+      await page.fill('#setting-lora-r', '64');
+      await otherPeak(page, before);
+      await page.click('#copy-text');
+      await page.waitForFunction(() => document.getElementById('copied').textContent !== '');
+      const text = await page.evaluate(() => navigator.clipboard.readText());
+      assert.match(text, /^A sample.*: llama, 22 layers, 1\.1\d billion parameters\n/);
+      assert.match(text, /Settings: .*lora\.r 64/);
+    }));
+
+  test('the settings of a 4-bit base can be chosen', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      await page.locator('#more > summary').click();
+      const ids = ['prepare-model-for-kbit-training', 'bnb-4bit-use-double-quant'];
+      for (const id of ids)
+        assert.equal(await page.isVisible(`#setting-quantization-${id}`), false, id);
+      let peak = await tensorPeak(page);
+      await page.check('#method input[value=qlora]', {force: true});
+      peak = await otherPeak(page, peak);
+      for (const id of ids) {
+        assert.equal(await page.isChecked(`#setting-quantization-${id}`), true, id);
+        await page.uncheck(`#setting-quantization-${id}`, {force: true});
+        peak = await otherPeak(page, peak);
+      }
+    }));
+
+  test('what nobody chose is not called chosen', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      await page.locator('#setup-details > summary').click();
+      const from = (key) =>
+        page
+          .locator('#setup-table tr')
+          .filter({has: page.locator(`code:text-is("${key}")`)})
+          .locator('.origin')
+          .textContent();
+      for (const key of ['gradient_checkpointing', 'max_length', 'gpu.name', 'lora.r'])
+        assert.equal(await from(key), 'page default', key);
+      assert.equal(await from('optim'), "the trainer's default");
+      const before = await tensorPeak(page);
+      await page.fill('#length', '1024');
+      await otherPeak(page, before);
+      assert.equal(await from('max_length'), 'chosen here');
+      assert.equal(await from('lora.r'), 'page default');
+    }));
+
+  test('a name that is no card is not passed over in silence', () =>
+    visit({}, async ({page}) => {
+      await page.click('#sample');
+      await verdict(page);
+      await page.fill('#gpu', 'RTX 3071');
+      await page.press('#gpu', 'Tab');
+      assert.equal(await page.inputValue('#gpu'), 'RTX 4090 24GB');
+      const said = await page.textContent('#gpu-status');
+      assert.match(said, /RTX 3071.* is no card of the list/);
+      assert.match(said, /still for RTX 4090 24GB/);
+      await page.fill('#gpu', 'A100');
+      await page.press('#gpu', 'Tab');
+      assert.match(await page.textContent('#gpu-status'), /A100 40GB, A100 80GB: pick one/);
+      await picture(page, 'no-such-card');
+      await page.fill('#gpu', 'A100 80');
+      await page.press('#gpu', 'Tab');
+      assert.equal(await page.inputValue('#gpu'), 'A100 80GB');
+      assert.equal(await page.textContent('#gpu-status'), '');
+    }));
+
+  test('a config that cannot be used turns its status red, and back', () =>
+    visit({}, async ({page}) => {
+      await page.click('#config-details summary');
+      await page.fill('#config-text', '{"model_type": "llama", ');
+      await page.waitForSelector('#answer-errors .errors li');
+      const tone = () => page.getAttribute('#model-status', 'data-tone');
+      assert.equal(await tone(), 'wrong');
+      assert.match(await page.textContent('#model-status'), /cannot be used as it stands/);
+      assert.equal(
+        await page
+          .locator('#model-status p')
+          .first()
+          .evaluate((line) => getComputedStyle(line).borderLeftColor),
+        await page.evaluate(() => {
+          const probe = document.body.appendChild(document.createElement('i'));
+          probe.style.color = 'var(--bad)';
+          const colour = getComputedStyle(probe).color;
+          probe.remove();
+          return colour;
+        }),
+      );
+      await page.fill('#config-text', kSample);
+      await verdict(page);
+      assert.equal(await tone(), 'good');
+      assert.doesNotMatch(await page.textContent('#model-status'), /cannot be used/);
     }));
 }
