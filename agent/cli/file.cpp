@@ -24,6 +24,17 @@ Error too_large(const std::string& path) {
           "weights are not read: give the config.json beside them"};
 }
 
+Error packed(const std::string& path) {
+  return {ErrorCode::FileUnreadable,
+          shown(path),
+          "got a file packed with gzip, expected JSON text",
+          "unpack it with gunzip; a recorded timeline is read by peakline timeline diff"};
+}
+
+bool is_packed(const std::string& text) {
+  return text.starts_with("\x1f\x8b");
+}
+
 Result<std::string> read_all(int descriptor, const std::string& path) {
   std::string text;
   char buffer[1 << 16];
@@ -31,7 +42,10 @@ Result<std::string> read_all(int descriptor, const std::string& path) {
     const ssize_t got = read(descriptor, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return unreadable_file(shown(path), errno);
-    if (got == 0) return text;
+    if (got == 0) {
+      if (is_packed(text)) return packed(path);
+      return text;
+    }
     text.append(buffer, static_cast<std::size_t>(got));
     if (text.size() > json::kMaxDocumentBytes) return too_large(path);
   }

@@ -18,7 +18,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kExamples =
     "# Examples\n"
-    "  peakline fit config.json --gpu \"RTX 3060 12GB\" --method qlora --length 1024\n"
+    "  peakline fit config.json --gpu \"RTX 3060 12GB\" --method qlora --max-length 1024\n"
     "  peakline fit org/name --gpu \"A100 80GB\" --method full --batch 4 --ckpt\n"
     "  peakline fit ./my-model --vram 23.6 --setup setup.json --json\n"
     "\n"

@@ -114,7 +114,7 @@ std::string overview(const Terminal& terminal) {
   for (const Command* command : commands())
     text += row(command->name, command->summary, 12, terminal);
   text += "\n" + heading("Try", terminal) +
-          "  peakline fit config.json --gpu \"RTX 3060 12GB\" --method qlora --length 1024\n"
+          "  peakline fit config.json --gpu \"RTX 3060 12GB\" --method qlora --max-length 1024\n"
           "  peakline COMMAND --help\n"
           "  peakline --version\n\n";
   return text + paragraphs(exit_code_help(), terminal);

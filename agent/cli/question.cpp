@@ -3,12 +3,12 @@
 #include <utility>
 #include <vector>
 
+#include "cli/card_names.h"
 #include "cli/error_text.h"
 #include "cli/file.h"
 #include "cli/report_setup.h"
 #include "cli/setup_values.h"
 #include "peakline/estimate.h"
-#include "peakline/gpu_catalogue.h"
 #include "peakline/train_setup.h"
 
 namespace peakline::cli {
@@ -19,18 +19,6 @@ constexpr std::string_view kConfigPlace = "config:";
 
 void append(Errors& errors, const Errors& more) {
   errors.insert(errors.end(), more.begin(), more.end());
-}
-
-std::string unknown_card_hint(const std::string& name) {
-  std::vector<std::string_view> meant = gpus_called(split_gpu_text(name).name);
-  if (const std::string_view near = nearest_gpu(name); meant.empty() && !near.empty())
-    meant = {near};
-  std::string hint;
-  for (const std::string_view card : meant) {
-    hint += (hint.empty() ? "did you mean \"" : " or \"") + std::string(card) + "\"";
-  }
-  return hint + (hint.empty() ? "for" : "? For") +
-         " a card that is not listed give its memory: --vram GiB";
 }
 
 bool is_in_config(const Error& error) {

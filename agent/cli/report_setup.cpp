@@ -11,17 +11,6 @@
 namespace peakline::cli {
 namespace {
 
-// The value at "lora.r", or nullptr.
-const json::Value* value_at(const json::Value& document, std::string_view key) {
-  const json::Value* value = &document;
-  while (value != nullptr && !key.empty()) {
-    const std::size_t dot = std::min(key.find('.'), key.size());
-    value = value->find(key.substr(0, dot));
-    key.remove_prefix(std::min(dot + 1, key.size()));
-  }
-  return value;
-}
-
 // Removes the value at "lora.r" where it is there.
 void remove_value(json::Value& document, std::string_view key) {
   auto* members = std::get_if<json::Object>(&document.data);

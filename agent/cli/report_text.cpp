@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/bars.h"
+#include "cli/memory_words.h"
 #include "cli/setup_words.h"
 #include "peakline/rules.h"
 
@@ -19,6 +20,7 @@ constexpr std::size_t kMinBarColumns = 8;
 constexpr std::size_t kMaxBarColumns = 32;
 constexpr std::size_t kSizeColumns = 12;  // "1023.9 MiB" and a gap
 constexpr std::size_t kPercentColumns = 7;
+constexpr std::string_view kNoCard = "No card was given";
 
 class Writer {
  public:
@@ -58,8 +60,15 @@ class Writer {
   }
 
   void verdict() {
-    out_ += terminal_.paint(tone(), wrapped(tame(report_.verdict.sentence), terminal_.width, 0)) +
-            "\n\n";
+    out_ +=
+        terminal_.paint(tone(), wrapped(tame(report_.verdict.sentence), terminal_.width, 0)) + "\n";
+    if (card_is_assumed(report_.setup)) {
+      const std::string assumed = std::string(kNoCard) +
+                                  " (--gpu or --vram): " + card_words(report_.setup.gpu) +
+                                  " is assumed.";
+      out_ += wrapped(assumed, terminal_.width, 0) + "\n";
+    }
+    out_ += "\n";
   }
 
   void fact(std::string_view name, std::string_view value) {
@@ -87,14 +96,15 @@ class Writer {
              " allocated and " + format_bytes(memory.reserved_peak) + " reserved by PyTorch");
     fact("usable", format_bytes(report_.verdict.usable) + " on " + cards);
     fact("margin",
-         format_bytes(report_.verdict.margin) + ", risk " +
+         format_bytes(report_.verdict.margin) + ", usable minus the high end; risk " +
              std::string(name_of(report_.verdict.risk)));
   }
 
   void at_peak() {
     const Memory& memory = report_.memory;
-    heading("At the peak: " + format_bytes(memory.tensor_peak) + " of tensors, in phase " +
-            tame(memory.peak_phase) + ", reached by " + tame(memory.peak_op));
+    heading("At the peak: " + format_bytes(memory.tensor_peak) + " of tensors, in " +
+            tame(phase_words(memory.peak_phase)) + ", when " + tame(memory.peak_op) +
+            " allocates its result");
     const std::vector<Share> shares = shares_at_peak();
     std::size_t names = 0;
     for (const Share& share : shares) names = std::max(names, share.label.size());
@@ -128,21 +138,15 @@ class Writer {
       const bool is_small = row.bytes * 100 < report_.memory.tensor_peak && !shares.empty();
       if (is_small) {
         ++num_small;
-        rest.label =
-            num_small == 1 ? label_of(row.category) : std::to_string(num_small) + " smaller kinds";
+        rest.label = num_small == 1 ? category_words(row.category)
+                                    : std::to_string(num_small) + " smaller groups";
         rest.bytes += row.bytes;
       } else {
-        shares.push_back({label_of(row.category), row.bytes});
+        shares.push_back({category_words(row.category), row.bytes});
       }
     }
     if (num_small > 0) shares.push_back(std::move(rest));
     return shares;
-  }
-
-  static std::string label_of(Category category) {
-    std::string label(peakline::name_of(category));
-    std::replace(label.begin(), label.end(), '_', ' ');
-    return label;
   }
 
   static std::string shape_of(const PeakTensor& tensor) {
@@ -182,7 +186,7 @@ class Writer {
     for (const auto& [tensor, category] : tensors) {
       const std::string left = right_aligned(format_bytes(tensor->bytes), kSizeColumns - 2) + "  ";
       const std::string name = tame(tensor->name);
-      std::string detail = shape_of(*tensor) + ", " + label_of(category);
+      std::string detail = shape_of(*tensor) + ", " + category_words(category);
       if (!tensor->rule.empty()) detail += ", " + tensor->rule;
       const std::size_t used =
           kIndent + columns_of(left) + columns_of(name) + 2 + columns_of(detail);
@@ -221,14 +225,14 @@ class Writer {
     constexpr std::string_view kMark = "  the peak";
     std::size_t names = 0;
     for (const PhaseMemory& phase : report_.memory.phases)
-      names = std::max(names, phase.name.size());
+      names = std::max(names, columns_of(tame(phase_words(phase.name))));
     // A narrow terminal shows the peaks only.
     const bool shows_end = width() >= kIndent + names + 2 * kSizeColumns + kMark.size();
     const std::string titles = padded("", names) + right_aligned("peak", kSizeColumns) +
                                (shows_end ? right_aligned("after it", kSizeColumns) : "");
     line(terminal_.paint(Tone::Quiet, titles));
     for (const PhaseMemory& phase : report_.memory.phases) {
-      std::string text = padded(tame(phase.name), names);
+      std::string text = padded(tame(phase_words(phase.name)), names);
       text += right_aligned(format_bytes(phase.tensor_peak), kSizeColumns);
       if (shows_end) text += right_aligned(format_bytes(phase.end), kSizeColumns);
       if (is_or_holds(phase.name, report_.memory.peak_phase)) text += kMark;
@@ -266,9 +270,12 @@ class Writer {
   }
 
   void notes() {
-    if (report_.notes.empty()) return;
+    std::vector<std::string> notes = report_.notes;
+    // The head of the answer says so already.
+    std::erase_if(notes, [](const std::string& note) { return note.starts_with(kNoCard); });
+    if (notes.empty()) return;
     heading("Notes");
-    for (const std::string& note : report_.notes) item(note);
+    for (const std::string& note : notes) item(note);
   }
 
   const Report& report_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "cli/card_names.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/setup_values.h"
-#include "peakline/gpu_catalogue.h"
 
 namespace peakline::cli {
 namespace {
@@ -29,14 +29,40 @@ std::string label_of(const SetupKey& key) {
   return " WORD";
 }
 
-std::string meaning_of(const SetupKey& key) {
+std::string choices_of(const SetupKey& key) {
   constexpr std::size_t kMaxChoices = 90;
-  std::string text(key.meaning);
-  if (key.choices.empty()) return text;
-  if (key.choices.size() <= kMaxChoices) return text + " [" + std::string(key.choices) + "]";
+  if (key.choices.empty()) return "";
+  if (key.choices.size() <= kMaxChoices) return " [" + std::string(key.choices) + "]";
   const std::size_t end = key.choices.rfind(" | ", kMaxChoices);
-  return text + " [" + std::string(key.choices.substr(0, end)) + " | ...]";
+  return " [" + std::string(key.choices.substr(0, end)) + " | ...]";
 }
+
+// What holds where nothing is given, as the core resolves it: of a 4-bit base, because only that
+// one has all settings. The facts of the card are the card's own.
+class Defaults {
+ public:
+  Defaults() {
+    const Result<TrainSetup> setup = parse_train_setup("{}");
+    const Result<TrainSetup> qlora = parse_train_setup("{\"method\": \"qlora\"}");
+    if (setup) plain_ = setup->document;
+    if (qlora) qlora_ = qlora->document;
+  }
+
+  // " Default: 2048." or nothing.
+  [[nodiscard]] std::string of(std::string_view key) const {
+    if (key.starts_with("gpu.") && key != "gpu.name") return "";
+    const json::Value* value = value_at(key.starts_with("quantization.") ? qlora_ : plain_, key);
+    if (value == nullptr || value->as_array() != nullptr || value->as_object() != nullptr)
+      return "";
+    const std::string word =
+        value->as_string() != nullptr ? *value->as_string() : json::dump(*value);
+    return " Default: " + (word == "null" ? "none" : word) + ".";
+  }
+
+ private:
+  json::Value plain_;
+  json::Value qlora_;
+};
 
 // The one value of an option that may be given several times as long as it says the same.
 Result<std::string> single_value(const CLI::Option& option, const std::string& name) {
@@ -84,7 +110,8 @@ void SetupOptions::attach_card(CLI::App& app) {
   CLI::Option* gpu = add_raw_option(
       app,
       "-g,--gpu",
-      "A card by name: \"RTX 4090\". Several (\"A100 80GBx4\") are read and not modelled yet.");
+      "A card by name: \"RTX 4090\". Several (\"A100 80GBx4\") are read and not modelled yet." +
+          Defaults().of("gpu.name"));
   gpu->option_text("-g, --gpu NAME[xN]")->group(kCardGroup);
   gpu_ = gpu;
   CLI::Option* vram = add_raw_option(
@@ -98,9 +125,13 @@ void SetupOptions::attach_card(CLI::App& app) {
 void SetupOptions::attach_keys(CLI::App& app) {
   const std::vector<SetupKey>& keys = setup_keys();
   std::vector<OptionNames> names = option_names_of(keys);
+  const Defaults defaults;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].name == "schema") continue;
-    CLI::Option* option = add_raw_option(app, names[i].all, meaning_of(keys[i]));
+    CLI::Option* option = add_raw_option(
+        app,
+        names[i].all,
+        std::string(keys[i].meaning) + choices_of(keys[i]) + defaults.of(keys[i].name));
     option->option_text(names[i].shown + label_of(keys[i]));
     option->group(names[i].common ? names[i].group : std::string(kRareGroup) + names[i].group);
     if (keys[i].kind == "boolean") make_switch(*option);
@@ -143,9 +174,9 @@ void SetupOptions::apply_card(json::Value& document, Errors& errors) const {
       errors.push_back(text.error().front());
       return;
     }
-    const GpuText card = split_gpu_text(*text);
+    const NamedCard card = named_card(*text);
     set_member(document, "gpu", json::Value{json::Object{}});
-    set_member(document, "gpu.name", json::Value{std::string(card.name)});
+    set_member(document, "gpu.name", json::Value{card.name});
     if (card.count != 1) set_member(document, "gpu.count", json::Value{card.count});
   }
   if (vram_->count() > 0) {

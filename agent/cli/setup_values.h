@@ -20,6 +20,9 @@ namespace peakline::cli {
 // Sets "lora.r" in a tree of objects, making "lora" where it is absent.
 void set_member(json::Value& root, std::string_view path, json::Value value);
 
+// The value at "lora.r" in a tree of objects, or nullptr.
+[[nodiscard]] const json::Value* value_at(const json::Value& document, std::string_view key);
+
 // "24", "23.5GiB", "24564MiB" in bytes; nothing for other words.
 [[nodiscard]] std::optional<Bytes> memory_of(std::string_view text);
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "cli/setup_values.h"
+
 namespace peakline::cli {
 namespace {
 
@@ -30,22 +32,25 @@ constexpr std::string_view kTold[] = {
     "lora.r",
     "lora.target_modules",
     "lora.lora_dropout",
+    "quantization.bnb_4bit_quant_type",
+    "quantization.bnb_4bit_use_double_quant",
+    "quantization.bnb_4bit_compute_dtype",
+    "quantization.prepare_model_for_kbit_training",
 };
 
+bool has_adapters(const TrainSetup& setup) {
+  return setup.method == Method::Lora || setup.method == Method::Qlora;
+}
+
 bool is_told(const TrainSetup& setup, std::string_view key) {
-  const bool has_adapters = setup.method == Method::Lora || setup.method == Method::Qlora;
-  if (key.starts_with("lora.") && !has_adapters) return false;
+  if (key.starts_with("lora.") && !has_adapters(setup)) return false;
+  if (key.starts_with("quantization.") && setup.method != Method::Qlora) return false;
   return std::find(std::begin(kTold), std::end(kTold), key) != std::end(kTold);
 }
 
 // The value at "lora.r" as a word.
 std::string value_words(const TrainSetup& setup, std::string_view key) {
-  const json::Value* value = &setup.document;
-  while (value != nullptr && !key.empty()) {
-    const std::size_t dot = std::min(key.find('.'), key.size());
-    value = value->find(key.substr(0, dot));
-    key.remove_prefix(std::min(dot + 1, key.size()));
-  }
+  const json::Value* value = value_at(setup.document, key);
   if (value == nullptr) return "?";
   return value->as_string() != nullptr ? *value->as_string() : json::dump(*value);
 }
@@ -54,7 +59,27 @@ void append(std::string& list, const std::string& word) {
   if (!word.empty()) list += (list.empty() ? "" : ", ") + word;
 }
 
+// The report counts adapters among the parameters; people know a model by the size of its base.
+std::string parameter_words(const Report& report) {
+  const Elements all = report.num_parameters;
+  const Elements trainable = report.num_trainable_parameters;
+  if (!(all > Elements(0))) return {};
+  if (!(trainable > Elements(0))) return count_words(all) + " parameters";
+  if (trainable == all) return count_words(all) + " parameters, all trained";
+  if (!has_adapters(report.setup))
+    return count_words(all) + " parameters, " + count_words(trainable) + " trained";
+  return count_words(all - trainable) + " parameters and " + count_words(trainable) +
+         " in adapters";
+}
+
 }  // namespace
+
+bool card_is_assumed(const TrainSetup& setup) {
+  return setup.gpu.name != "custom" &&
+         std::any_of(setup.origins.begin(), setup.origins.end(), [](const ResolvedValue& value) {
+           return value.key == "gpu.name" && value.origin == Origin::Derived;
+         });
+}
 
 std::string count_words(Elements count) {
   const auto number = static_cast<double>(count.count());
@@ -74,11 +99,7 @@ std::string model_words(const Report& report, const std::string& name) {
   if (report.architecture.num_layers > 0) {
     append(words, std::to_string(report.architecture.num_layers) + " layers");
   }
-  if (report.num_parameters > Elements(0)) {
-    append(words, count_words(report.num_parameters) + " parameters");
-    const bool counted = report.num_trainable_parameters > Elements(0);
-    if (counted) append(words, count_words(report.num_trainable_parameters) + " trained");
-  }
+  append(words, parameter_words(report));
   return name + (words.empty() ? "" : ": ") + words;
 }
 
@@ -119,7 +140,7 @@ std::string card_words(const GpuSetup& gpu) {
 
 std::string setup_words(const TrainSetup& setup) {
   std::string words = text_at(setup, "method");
-  if (setup.method == Method::Lora || setup.method == Method::Qlora) {
+  if (has_adapters(setup)) {
     append(words, "rank " + std::to_string(setup.lora.r));
   }
   append(words, "batch " + std::to_string(setup.per_device_train_batch_size));

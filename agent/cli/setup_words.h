@@ -11,7 +11,10 @@ namespace peakline::cli {
 // "1.10 billion", "12.6 million", "98304".
 [[nodiscard]] std::string count_words(Elements count);
 
-// "model/config.json: llama, 22 layers, 1.10 billion parameters, 12.6 million trained".
+// True where no card was named and one of the catalogue stands for it.
+[[nodiscard]] bool card_is_assumed(const TrainSetup& setup);
+
+// "model/config.json: llama, 22 layers, 1.10 billion parameters and 12.6 million in adapters".
 [[nodiscard]] std::string model_words(const Report& report, const std::string& name);
 
 // What the setup took for granted, one sentence for each origin: "Defaults of transformers: optim

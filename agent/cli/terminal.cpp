@@ -66,15 +66,19 @@ std::string Terminal::paint(Tone tone, std::string_view text) const {
   return code_of(tone) + std::string(text) + "\x1b[0m";
 }
 
+bool is_terminal(Stream stream) {
+  return isatty(static_cast<int>(stream)) == 1;
+}
+
 Terminal terminal_of(Stream stream) {
   const int descriptor = static_cast<int>(stream);
-  const bool is_terminal = isatty(descriptor) == 1;
+  const bool is_screen = is_terminal(stream);
   const char* term = std::getenv("TERM");
   const bool is_dumb = term == nullptr || std::string_view(term) == "dumb";
   Terminal terminal;
   terminal.width = width_of(descriptor);
-  terminal.unicode = is_terminal && locale_is_utf8();
-  terminal.colours = is_terminal && !is_dumb && !is_set("NO_COLOR");
+  terminal.unicode = is_screen && locale_is_utf8();
+  terminal.colours = is_screen && !is_dumb && !is_set("NO_COLOR");
   return terminal;
 }
 

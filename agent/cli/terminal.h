@@ -21,6 +21,8 @@ struct Terminal {
   [[nodiscard]] std::string paint(Tone tone, std::string_view text) const;
 };
 
+[[nodiscard]] bool is_terminal(Stream stream);
+
 // Asks the system and the environment (COLUMNS, NO_COLOR, TERM, LC_ALL, LC_CTYPE, LANG).
 [[nodiscard]] Terminal terminal_of(Stream stream);
 

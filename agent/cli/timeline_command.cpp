@@ -24,7 +24,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kExamples =
     "# Examples\n"
-    "  peakline timeline config.json --method lora --length 1024 --output step.json.gz\n"
+    "  peakline timeline config.json --method lora --max-length 1024 --output step.json.gz\n"
     "  peakline timeline diff recorded.json.gz step.json.gz --json\n"
     "\n"
     "diff exits 0 where every event agrees and 1 where one differs. Allocations above 4 KiB are "
@@ -65,7 +65,17 @@ bool print_written(const TimelineOptions& options, const timeline::Timeline& tim
                tame(options.output) + "\n");
 }
 
+// Megabytes in one line are of no use on a screen.
+Error needs_a_file() {
+  return {ErrorCode::UsageMissing,
+          "--output",
+          "got a terminal to write the list to, expected a file or a pipe",
+          "write --output step.json.gz, or redirect it: > step.json"};
+}
+
 ExitCode write(TimelineOptions& options) {
+  if (options.output.empty() && is_terminal(Stream::Out))
+    return fail_timeline(options, {needs_a_file()});
   const Result<Asked> asked = options.question.read();
   if (!asked) return fail_timeline(options, asked.error(), options.question.excerpt());
   const auto refuse = [&](const Errors& errors) {
@@ -102,7 +112,9 @@ std::string comparison_text(const timeline::Comparison& comparison) {
   const std::string agreeing = std::to_string(comparison.compared_events);
   if (!comparison.first) return "Event-equal: all " + agreeing + " events above 4 KiB agree.\n";
   const timeline::Difference& difference = *comparison.first;
-  std::string text = agreeing + " events agree; then, in phase " + difference.phase + " (event " +
+  const std::string phase =
+      difference.phase.empty() ? "before the first phase" : "in phase " + difference.phase;
+  std::string text = agreeing + " events agree; then, " + phase + " (event " +
                      std::to_string(difference.event_a) + " of A, " +
                      std::to_string(difference.event_b) + " of B), " + difference.what + "\n\n" +
                      difference.context;
@@ -157,7 +169,8 @@ std::function<ExitCode()> attach(CLI::App& app) {
   options->question.attach(app);
   app.add_option("-o,--output",
                  options->output,
-                 "File to write; gzipped where it ends in .gz. Default: to the terminal.")
+                 "File to write; gzipped where it ends in .gz. Default: standard output, where "
+                 "that is no terminal.")
       ->group("Output");
   CLI::App* diff =
       app.add_subcommand("diff", "Names the first event in which two timelines differ.");

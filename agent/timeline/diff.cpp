@@ -135,7 +135,10 @@ Difference difference(const Walker& a, const Walker& b, std::string what) {
   out.event_a = a.event();
   out.event_b = b.event();
   out.phase = a.phase();
-  out.context = "A before it:\n" + a.context() + "B before it:\n" + b.context();
+  for (const auto& [name, walker] : {std::pair{"A", &a}, std::pair{"B", &b}}) {
+    const std::string before = walker->context();
+    if (!before.empty()) out.context += std::string(name) + " before it:\n" + before;
+  }
   return out;
 }
 

@@ -1,4 +1,5 @@
 """`peakline fit` as a person meets it: sources, options, refusals, and what a terminal or a pipe is shown."""
+import gzip
 import json
 import os
 import pty
@@ -39,6 +40,9 @@ REFUSALS = [
     (["fit", "CONFIG", "--ckpt", "--no-ckpt"], 64, ["E0704", '"true" and "false"']),
     (["fit", "CONFIG", "--gpu", "RTX 4091"], 64, ["E0306", "--gpu", "RTX 4090", "--vram"]),
     (["fit", "CONFIG", "--gpu", "A100x4"], 64, ["E0306", "A100 40GB", "A100 80GB"]),
+    (["fit", "CONFIG", "--gpu", "RTX 3070"], 64, ["E0306", '"RTX 3060 12GB" or "RTX 3080 10GB"', "--vram"]),
+    (["fit", "CONFIG", "--gpu", "A100 60"], 64, ["E0306", '"A100 40GB" or "A100 80GB"', "--vram"]),
+    (["fit", "CONFIG", "--gpu", "MI300X"], 64, ["E0306", "for a card that is not listed", "--vram"]),
     (["fit", "CONFIG", "--gpu", "custom"], 64, ["E0305", "--vram"]),
     (["fit", "CONFIG", "--targets", "foo"], 64, ["E0305", "target", '"foo"', "q_proj"]),
     (["timeline", "CONFIG", "--targets", "foo"], 64, ["E0305", "target", '"foo"', "q_proj"]),
@@ -54,6 +58,8 @@ REFUSALS = [
     (["fit", "CONFIG", "--no-load-in-4bit", "--setup", "qlora.json"], 64, ["E0704", "--load-in-4bit", "qlora"]),
     (["fit", "CONFIG", "--revision", "main"], 64, ["E0704", "--revision"]),
     (["fit", "CONFIG", "--setup", "missing.json"], 65, ["E0501", "missing.json"]),
+    (["fit", "CONFIG", "--setup", "packed.json.gz"], 65, ["E0502", "packed.json.gz", "gzip", "gunzip"]),
+    (["fit", "packed.json.gz"], 65, ["E0502", "packed.json.gz", "gzip", "gunzip"]),
     (["fit", "-", "--setup", "-"], 64, ["E0704", "standard input"]),
     (["fit", "missing.json"], 65, ["E0501", "missing.json"]),
     (["fit", "./missing"], 65, ["E0501", "./missing"]),
@@ -269,6 +275,74 @@ class Fit(unittest.TestCase):
                 self.assertLess(len(said.out.encode()), 1 << 16)
                 self.assertNotIn("\ufffd", said.out)
 
+    def text(self, *words):
+        said = self.fit(*words)
+        self.assertIn(said.code, (0, 1, 2), said)
+        return said.out
+
+    def test_an_assumed_card_is_said_beside_the_answer(self):
+        first = " ".join(self.text("config.json").split("\n  model")[0].split())
+        self.assertIn("No card was given (--gpu or --vram): RTX 3060 12GB is assumed.", first)
+        self.assertEqual(self.text("config.json").count("No card was given"), 1)
+        for words in (["--gpu", "T4"], ["--vram", "12"]):
+            self.assertNotIn("No card was given", self.text("config.json", *words))
+
+    def test_an_answer_lists_what_qlora_rests_on(self):
+        settings = ("quantization.prepare_model_for_kbit_training true",
+                    "quantization.bnb_4bit_use_double_quant true", "quantization.bnb_4bit_quant_type nf4",
+                    "quantization.bnb_4bit_compute_dtype bfloat16")
+        text = " ".join(self.text("config.json", "--method", "qlora").split())
+        for words in settings:
+            self.assertIn(words, text)
+        self.assertNotIn("bnb_4bit", self.text("config.json", "--method", "lora"))
+        text = " ".join(self.text("config.json", "--method", "qlora", "--no-kbit-prep").split())
+        self.assertNotIn("prepare_model_for_kbit_training true", text)
+
+    def test_the_text_speaks_in_words(self):
+        words = ["--method", "qlora", "--gpu", "T4", "--max-length", "64"]
+        text = self.text("config.json", *words)
+        flat = " ".join(text.split())
+        self.assertRegex(text, "4-bit weights and statistics +[0-9]")
+        self.assertNotRegex(text, r"(?m)^  quant ")
+        self.assertRegex(flat, r"At the peak: .* of tensors, in .*, when [a-z_:0-9]+ allocates its result")
+        self.assertRegex(flat, r"margin -?[0-9.]+ [GM]iB, usable minus the high end; risk (low|medium|high)")
+        self.assertRegex(text, "[0-9] smaller groups")
+        report = self.report("config.json", *words)
+        self.assertIn("quant", [row["category"] for row in report["memory"]["at_peak"]])
+
+    def test_base_and_adapters_are_counted_apart(self):
+        model = self.report("config.json")["model"]
+        base = model["num_parameters"] - model["num_trainable_parameters"]
+        text = " ".join(self.text("config.json").split())
+        adapters = model["num_trainable_parameters"]
+        self.assertIn(f"{base / 1e6:.1f} million parameters and {self.count(adapters)} in adapters", text)
+        full = self.report("config.json", "--method", "full")["model"]
+        self.assertEqual(full["num_parameters"], base)
+        text = " ".join(self.text("config.json", "--method", "full").split())
+        self.assertIn(f"{base / 1e6:.1f} million parameters, all trained", text)
+
+    @staticmethod
+    def count(number):
+        return f"{number / 1e6:.1f} million" if number >= 1e6 else str(number)
+
+    def test_a_card_is_found_without_its_unit(self):
+        for words, name in (("A100 80", "A100 80GB"), ("a100-40", "A100 40GB"), ("H100 80", "H100 80GB"),
+                            ("T4 16", "T4 16GB")):
+            self.assertEqual(self.report("config.json", "--gpu", words)["setup"]["gpu"]["name"], name)
+        gpu = self.report("config.json", "--gpu", "A100 80x2")["setup"]["gpu"]
+        self.assertEqual((gpu["name"], gpu["count"]), ("A100 80GB", 2))
+
+    def test_short_names_of_types_are_understood(self):
+        for word, name in (("bf16", "bfloat16"), ("fp16", "float16"), ("fp32", "float32")):
+            self.assertEqual(self.report("config.json", "--dtype", word)["setup"]["dtype"], name)
+
+    def test_help_says_what_is_assumed(self):
+        text = " ".join(run("fit", "--help").out.split())
+        for words in ("Tokens per sequence; activations and logits grow with it. Default: 2048.",
+                      "[full | lora | qlora | inference] Default: lora.", "Default: adamw_torch_fused.",
+                      "Default: RTX 3060 12GB.", "Default: all-linear.", "Default: nf4."):
+            self.assertIn(words, text)
+
     def test_another_type_in_the_config_is_noted(self):
         self.write("float32.json", json.dumps(dict(program.CONFIG, torch_dtype="float32")))
         [note] = [note for note in self.report("float32.json")["notes"] if "float32" in note]
@@ -301,6 +375,7 @@ class Fit(unittest.TestCase):
         self.write("types.json", json.dumps(broken))
         self.write("qlora.json", '{"method": "qlora"}')
         self.write("large.json", " " * (11 << 20))
+        self.write("packed.json.gz", gzip.compress(b'{"method": "qlora"}'))
         self.write("zero-byte.json", json.dumps(program.CONFIG) + "\n\0{]")
         os.makedirs(os.path.join(self.folder.name, "folder-of-pipe"))
         for name in ("pipe", "folder-of-pipe/config.json"):

@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import pty
 import subprocess
 import tempfile
 import unittest
@@ -60,6 +61,40 @@ class Timeline(unittest.TestCase):
         answer = json.loads(said.out)
         self.assertEqual((said.code, answer["equal"], answer["difference"]["event_a"]), (1, False, 0))
         self.assertIn("mm", answer["difference"]["what"])
+
+    def test_a_difference_before_the_first_phase_is_said_without_one(self):
+        for name, op in (("early.json", "mm"), ("other-early.json", "add")):
+            early = timeline(op=op)
+            early["phases"] = []
+            self.write(name, json.dumps(early).encode())
+        said = self.diff("early.json", "other-early.json")
+        self.assertEqual(said.code, 1, said)
+        self.assertIn("before the first phase", said.out)
+        self.assertNotIn("in phase", said.out)
+
+    def test_an_empty_context_is_left_out(self):
+        shorter = timeline()
+        shorter["tensors"][0]["bytes"] <<= 1
+        self.write("initial.json", json.dumps(dict(shorter, phases=[[1, "data"]])).encode())
+        self.write("initial-good.json", json.dumps(dict(timeline(), phases=[[1, "data"]])).encode())
+        said = self.diff("initial.json", "initial-good.json")
+        self.assertEqual(said.code, 1, said)
+        for words in ("A before it:", "B before it:"):
+            if words in said.out:
+                self.assertRegex(said.out, words + r"\n +\S")
+
+    def test_a_timeline_is_not_poured_over_a_terminal(self):
+        config = self.write("config.json", json.dumps(program.CONFIG).encode())
+        parent, child = pty.openpty()
+        done = subprocess.run([program.PROGRAM, "timeline", config], stdout=child, stderr=subprocess.PIPE,
+                              env=environment(), timeout=60)
+        os.close(child)
+        os.close(parent)
+        self.assertEqual(done.returncode, 64, done)
+        self.assertIn(b"--output", done.stderr)
+        self.assertIn(b"> ", done.stderr)
+        said = run("timeline", config)
+        self.assertEqual((said.code, json.loads(said.out)["schema"]), (0, 1))
 
     def test_a_written_timeline_can_be_told_as_json(self):
         config = self.write("config.json", json.dumps(program.CONFIG).encode())
