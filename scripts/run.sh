@@ -32,7 +32,7 @@ PEAKLINE=build/release/agent/peakline
 
 say "a 7B model, its adapter trained over 4-bit weights, on a card with 12 GB:"
 question=(fit "$SAMPLE" --gpu "RTX 3060 12GB" --method qlora --max-length 1024)
-echo "\$ peakline ${question[*]@Q}"
+echo "\$ $PEAKLINE fit $SAMPLE --gpu \"RTX 3060 12GB\" --method qlora --max-length 1024"
 rc=0
 "$PEAKLINE" "${question[@]}" || rc=$?
 case $rc in

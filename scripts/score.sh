@@ -1,7 +1,8 @@
 #!/bin/bash
 # Measures what the project promises and prints it as one table; exits with 1 if a target is missed.
 # --docs also writes the table, its date and the sample answers into README.md and docs/accuracy.md.
-# Times mean something on a quiet machine only: --wait waits up to 20 minutes for one.
+# Times mean something on a quiet machine only: --wait waits up to 20 minutes for one, and --docs writes
+# no times of a busy one unless that wait was in vain.
 # usage: score.sh [--docs] [--wait] [--no-build]
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,7 +12,7 @@ QUIET=1.5 # load average above which a time is not to be trusted
 CONFIG=tests/bench/data/decoder_32_layers.json
 WANTED=(tinyllama-full-simplest qwen3-0.6b-full-ckpt qwen2.5-0.5b-full-foreach
   qwen3-0.6b-full-fp32master-accum2 llama3.2-3b-lora-all tinyllama-lora-liger mistral7b-qlora-ckpt)
-docs= wait= build=yes
+docs= wait= build=yes waited_in_vain= noisy=
 for word in "$@"; do
   case $word in
     --docs) docs=yes ;;
@@ -31,7 +32,8 @@ quietly() { "$@" >"$work/log" 2>&1 || { tail -40 "$work/log" | cut -c1-300 >&2; 
 # release's flags with the tests built; a folder of its own, so that build/release stays without them.
 build_native() {
   cmake --preset release -B "$BUILD" -DPEAKLINE_DEVELOPER=ON &&
-    cmake --build "$BUILD" -j "$(nproc)" --target peakline accuracy event_equality speed error_tests
+    cmake --build "$BUILD" -j "$(nproc)" \
+      --target peakline accuracy event_equality outcomes speed error_tests
 }
 build_wasm() {
   # shellcheck disable=SC1091
@@ -48,7 +50,11 @@ await_quiet() {
     sleep 10
   done
   say "still busy"
+  waited_in_vain=yes
 }
+# Times of a busy machine are printed, and written only after a wait that found no better one.
+may_write() { below "$(load)" $QUIET || [ -n "$waited_in_vain" ]; }
+busy() { stop "load $(load) is above $QUIET: --docs writes no times of a busy machine; try later, or with --wait"; }
 
 table=() missed=0 skipped=0
 row() { # check | target | measured, then met, missed or SKIPPED
@@ -88,26 +94,35 @@ score_accuracy() {
   row "$check" "$target" "$line" "$(met [ $? = 0 ])"
 }
 
+score_outcomes() {
+  local line
+  line=$("$BUILD/tests/bench/outcomes" --brief)
+  row "12 runs at the edge of a T4" "no false \"fits\", at most 1 false \"does not fit\", at most 4 \"too close\"" \
+    "$line" "$(met [ $? = 0 ])"
+}
+
 slowest() { sed -nE 's/^slowest median ([0-9.]+) ms$/\1/p' "$1"; }
 fit_times() { # median wall time of 20 answers from a local file, in ms
   local i begin
   for i in $(seq 22); do
     begin=$EPOCHREALTIME
-    "$BUILD/agent/peakline" fit $CONFIG --gpu "A100 80GB" --method qlora --ckpt --length 2048 >/dev/null
+    "$BUILD/agent/peakline" fit $CONFIG --gpu "A100 80GB" --method qlora --ckpt --max-length 2048 >/dev/null
     [ $? -le 2 ] || stop "peakline fit failed"
     echo "$begin $EPOCHREALTIME"
   done | tail -20 | awk '{printf "%.2f\n", ($2 - $1) * 1000}' | sort -n | sed -n 10p
 }
 score_speed() {
-  local native wasm cli note=
+  local native without wasm cli note=
   "$BUILD/tests/bench/speed" >"$work/native" || stop "speed failed: $(cat "$work/native")"
   node tests/bench/speed.mjs >"$work/wasm" || stop "speed.mjs failed: $(cat "$work/wasm")"
   cli=$(fit_times)
   [ -n "$cli" ] || stop "no times of peakline fit"
   native=$(slowest "$work/native") wasm=$(slowest "$work/wasm")
+  without=$(sed -nE 's/^slowest median without replay ([0-9.]+) ms$/\1/p' "$work/native")
   cat "$work/native" "$work/wasm" >&2
-  below "$(load)" $QUIET || note=" (load $(load): not a quiet machine)"
-  row "full report, 32 layers, native" "<= 4 ms" "$native ms$note" "$(met below "$native" 4)"
+  below "$(load)" $QUIET || noisy=yes note=" (load $(load): not a quiet machine)"
+  row "full report, 32 layers, native" "<= 6 ms" "$native ms$note" "$(met below "$native" 6)"
+  row "the same without the allocator's replay" "<= 4 ms" "$without ms$note" "$(met below "$without" 4)"
   row "full report, 32 layers, wasm in Node $(node --version)" "<= 15 ms" "$wasm ms$note" "$(met below "$wasm" 15)"
   row '`peakline fit` on a local file' "<= 40 ms" "$cli ms$note" "$(met below "$cli" 40)"
 }
@@ -147,18 +162,20 @@ machine() {
     "$(sed -nE 's/^model name\s*: //p' /proc/cpuinfo | head -1)" "$(node --version)" "$(load)"
 }
 sample() { # the answer that run.sh gives, without what it rests on
-  local ask=(fit scripts/sample/config.json --gpu "RTX 3060 12GB" --method qlora --max-length 1024)
-  printf '```\n$ peakline %s\n' "fit config.json --gpu \"RTX 3060 12GB\" --method qlora --max-length 1024"
-  COLUMNS=96 "$BUILD/agent/peakline" "${ask[@]}" | sed -e 's|scripts/sample/||' -e '/^The largest tensors then/,$d'
+  local ask='fit scripts/sample/config.json --gpu "RTX 3060 12GB" --method qlora --max-length 1024'
+  printf '```\n$ build/release/agent/peakline %s\n' "$ask"
+  eval "COLUMNS=96 \"$BUILD/agent/peakline\" $ask" | sed -e '/^The largest tensors then/,$d'
   printf '...\n```\n'
 }
 write_docs() {
+  [ -z "$noisy" ] || [ -n "$waited_in_vain" ] || busy
   { print_table; echo; machine; } | fill README.md score
   sample | fill README.md sample
   if [ $skipped != 0 ]; then
     say "docs/accuracy.md is left as it is: recorded data is missing"
     return
   fi
+  "$BUILD/tests/bench/outcomes" --markdown | fill docs/accuracy.md outcomes
   "$BUILD/tests/bench/event_equality" --markdown | fill docs/accuracy.md timelines
   "$BUILD/tests/bench/accuracy" --markdown | fill docs/accuracy.md rows
   say "README.md and docs/accuracy.md written"
@@ -174,8 +191,10 @@ if [ -n "$build" ]; then
   quietly build_wasm || exit 1
 fi
 [ -z "$wait" ] || await_quiet
+[ -z "$docs" ] || may_write || busy
 score_timelines
 score_accuracy
+score_outcomes
 score_speed
 score_size
 score_errors

@@ -107,8 +107,7 @@ int score(std::string_view option) {
   if (option != "--markdown") {
     std::printf(
         "%zu runs: %d false \"fits\", %d false \"does not fit\", %d \"too close\"; nvidia-smi's "
-        "number "
-        "inside the interval in %d of %d\n",
+        "number inside the interval in %d of %d\n",
         rows.size(),
         false_fits,
         false_refusals,
