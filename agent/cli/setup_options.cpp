@@ -51,15 +51,21 @@ class Defaults {
   // " Default: 2048." or nothing.
   [[nodiscard]] std::string of(std::string_view key) const {
     if (key.starts_with("gpu.") && key != "gpu.name") return "";
-    const json::Value* value = value_at(key.starts_with("quantization.") ? qlora_ : plain_, key);
-    if (value == nullptr || value->as_array() != nullptr || value->as_object() != nullptr)
-      return "";
-    const std::string word =
-        value->as_string() != nullptr ? *value->as_string() : json::dump(*value);
-    return " Default: " + (word == "null" ? "none" : word) + ".";
+    const std::string qlora = word_at(qlora_, key);
+    const std::string plain = key.starts_with("quantization.") ? qlora : word_at(plain_, key);
+    if (plain.empty()) return "";
+    const bool differs = plain != qlora && key != "method";
+    return " Default: " + plain + (differs ? " (with qlora " + qlora + ")." : ".");
   }
 
  private:
+  static std::string word_at(const json::Value& document, std::string_view key) {
+    const json::Value* value = value_at(document, key);
+    if (value == nullptr || value->as_array() != nullptr || value->as_object() != nullptr)
+      return "";
+    return value->as_string() != nullptr ? *value->as_string() : json::dump(*value);
+  }
+
   json::Value plain_;
   json::Value qlora_;
 };

@@ -340,7 +340,8 @@ class Fit(unittest.TestCase):
         text = " ".join(run("fit", "--help").out.split())
         for words in ("Tokens per sequence; activations and logits grow with it. Default: 2048.",
                       "[full | lora | qlora | inference] Default: lora.", "Default: adamw_torch_fused.",
-                      "Default: RTX 3060 12GB.", "Default: all-linear.", "Default: nf4."):
+                      "Default: RTX 3060 12GB.", "Default: all-linear.", "Default: nf4.",
+                      "Default: false (with qlora true)."):
             self.assertIn(words, text)
 
     def test_another_type_in_the_config_is_noted(self):
