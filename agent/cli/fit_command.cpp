@@ -54,8 +54,9 @@ ExitCode fail_fit(const FitOptions& options, const Errors& errors) {
 ExitCode fit(FitOptions& options) {
   const Result<Asked> asked = options.question.read();
   if (!asked) return fail_fit(options, asked.error());
-  const Result<Report> report = estimate(asked->model.config, asked->setup);
+  Result<Report> report = estimate(asked->model.config, asked->setup);
   if (!report) return fail_fit(options, options.question.named(report.error(), asked->model));
+  report->changes = cheapest_changes(*report, asked->model.config, asked->setup);
   const bool printed =
       options.json ? print_json(to_json(*report))
                    : print(report_text(*report, asked->model.name, terminal_of(Stream::Out)));

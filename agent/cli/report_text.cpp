@@ -34,6 +34,7 @@ class Writer {
       largest_tensors();
       phases();
     }
+    changes();
     assumed();
     notes();
     return std::move(out_);
@@ -257,6 +258,17 @@ class Writer {
     if (name.ends_with(kUnit)) name.resize(name.size() - kUnit.size());
     std::replace(name.begin(), name.end(), '_', ' ');
     return name.empty() || name == "model" ? "" : name + ": ";
+  }
+
+  void changes() {
+    if (report_.changes.empty()) return;
+    heading("What would change that");
+    for (const Change& change : report_.changes) item(change.sentence + cost_of(change.cost));
+  }
+
+  static std::string cost_of(Cost cost) {
+    if (cost == Cost::Slower) return " Slower.";
+    return cost == Cost::Quality ? " Another training." : "";
   }
 
   void assumed() {

@@ -287,6 +287,17 @@ class Fit(unittest.TestCase):
         for words in (["--gpu", "T4"], ["--vram", "12"]):
             self.assertNotIn("No card was given", self.text("config.json", *words))
 
+    def test_what_would_make_it_fit_is_simulated(self):
+        ask = ("config.json", "--vram", "1", "--method", "lora", "--max-length", "4096")
+        asked = self.report(*ask)
+        self.assertEqual(asked["verdict"]["answer"], "does_not_fit")
+        self.assertTrue(asked["changes"])
+        text = " ".join(self.text(*ask).split())
+        self.assertIn("What would change that", text)
+        for change in asked["changes"]:
+            self.assertIn(change["sentence"], text)
+        self.assertNotIn("What would change that", self.text("config.json", "--vram", "80"))
+
     def test_an_answer_lists_what_qlora_rests_on(self):
         settings = ("quantization.prepare_model_for_kbit_training true",
                     "quantization.bnb_4bit_use_double_quant true", "quantization.bnb_4bit_quant_type nf4",

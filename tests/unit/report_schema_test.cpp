@@ -139,10 +139,14 @@ const Keys kFrame = {"schema",
                      "verdict.usable_bytes",
                      "verdict.margin_bytes",
                      "verdict.sentence",
+                     "changes[]",
                      "provenance[].value",
                      "provenance[].kind",
                      "provenance[].sentence",
                      "notes[]"};
+
+const Keys kChange = {
+    "changes[].saves_bytes", "changes[].cost", "changes[].answer", "changes[].sentence"};
 
 const Keys kMemory = {"memory.tensor_peak_bytes",
                       "memory.allocated_peak_bytes",
@@ -194,6 +198,20 @@ TEST_CASE("the keys of a report are frozen", "[report][schema]") {
   CHECK(missing(expected, got) == Keys{});
   CHECK(missing(got, expected) == Keys{});
   CHECK(reply.at("report").at("schema") == 1);
+}
+
+TEST_CASE("a report asked for changes lists them", "[report][schema]") {
+  const json reply = call_core(
+      {{"schema", 1},
+       {"op", "fit"},
+       {"changes", true},
+       {"config", Decoder{4096, 14336, 32, 8, 128, 128256, 32, false, "llama"}.config().dump()},
+       {"setup", {{"gpu", "RTX 3060 12GB"}}}});
+  const json& report = reply.at("report");
+  REQUIRE_FALSE(report.at("changes").empty());
+  const Keys got = keys_of(report);
+  for (const std::string& key : kChange) CHECK(got.contains(key));
+  for (const json& change : report.at("changes")) CHECK(change.at("patch").is_object());
 }
 
 TEST_CASE("a report without a modelled step has the same frame and null for memory",

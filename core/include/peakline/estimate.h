@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "peakline/architecture.h"
 #include "peakline/gpu_catalogue.h"
@@ -20,6 +21,14 @@ namespace peakline {
 // config.json text and setup JSON text (partial) to a Report, or every mistake found in both.
 [[nodiscard]] Result<Report> estimate(std::string_view config_json, std::string_view setup_json);
 
+// At most kMaxChanges changes of a setup whose run does not surely fit, each simulated: those that
+// alone make it fit first, the cheapest first; else the cheapest changes together; then what saves
+// most. Empty where it fits or is not modelled. `asked` is what estimate() said of the two texts.
+inline constexpr std::size_t kMaxChanges = 3;
+[[nodiscard]] std::vector<Change> cheapest_changes(const Report& asked,
+                                                   std::string_view config_json,
+                                                   std::string_view setup_json);
+
 // Load and two training steps as events, or why they cannot be run.
 [[nodiscard]] Result<Events> simulate(const Architecture& architecture, const TrainSetup& setup);
 // The second step alone, on what a first one leaves alive: the same peak for half the work.
@@ -28,6 +37,7 @@ namespace peakline {
 
 // The JSON door. `request` is one of
 //   {"schema": 1, "op": "fit", "config": "<config.json text>", "setup": {...}}
+//     and, with "changes": true, the report says what would make the run fit
 //   {"schema": 1, "op": "gpus"}
 //     -> {"ok": true, "gpus": [{"name", "compute_capability", "total_bytes", ...}]}
 //   {"schema": 1, "op": "setup_keys"}

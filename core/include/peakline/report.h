@@ -9,6 +9,7 @@
 
 #include "peakline/architecture.h"
 #include "peakline/dtype.h"
+#include "peakline/json.h"
 #include "peakline/quantity.h"
 #include "peakline/train_setup.h"
 
@@ -89,7 +90,8 @@ inline constexpr std::size_t kMaxTimelinePoints = 240;
 
 enum class Answer : std::uint8_t { Fits, TooClose, DoesNotFit, NotModelled };
 enum class Risk : std::uint8_t { Low, Medium, High };
-[[nodiscard]] std::string_view name_of(Risk risk);  // "low", ...
+[[nodiscard]] std::string_view name_of(Risk risk);      // "low", ...
+[[nodiscard]] std::string_view name_of(Answer answer);  // "fits", ...
 
 struct Verdict {
   Answer answer = Answer::NotModelled;
@@ -98,6 +100,19 @@ struct Verdict {
   // Usable minus the interval's high end. Below zero a run may still fit: PyTorch gives cached
   // memory back before it fails.
   Bytes margin;
+  std::string sentence;
+};
+
+// What a change costs beside memory.
+enum class Cost : std::uint8_t { None, Slower, Quality };
+[[nodiscard]] std::string_view name_of(Cost cost);  // "none", ...
+
+// A smaller run: what to change in the setup, and what was simulated with it.
+struct Change {
+  json::Value patch;  // a partial setup
+  Bytes saves;        // of the process, between the middles of both intervals
+  Cost cost = Cost::None;
+  Answer answer = Answer::NotModelled;
   std::string sentence;
 };
 
@@ -116,6 +131,7 @@ struct Report {
   bool has_memory = false;
   Memory memory;
   Verdict verdict;
+  std::vector<Change> changes;  // filled by cheapest_changes, which simulates a dozen more runs
   std::vector<Provenance> provenance;
   std::vector<std::string> notes;
 };

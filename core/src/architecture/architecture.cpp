@@ -15,9 +15,10 @@ void note_quantised(Fields& fields, Architecture& architecture) {
   if (!quantization) return;
   const json::Value* method = quantization->find("quant_method");
   const std::string* name = method ? method->as_string() : nullptr;
-  architecture.not_modelled = "The weights are stored quantised (" +
-                              (name ? shortened(*name) : std::string("unnamed")) +
-                              "): training on such a base is not modelled yet.";
+  architecture.not_modelled =
+      "The weights are stored quantised (" + (name ? shortened(*name) : std::string("unnamed")) +
+      "): training on such a base is not modelled yet. Ask with the config of the "
+      "unquantised model.";
   architecture.notes.push_back("Parameters are counted as in the unquantised model.");
 }
 

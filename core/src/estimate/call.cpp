@@ -65,9 +65,12 @@ std::string fit(const Value& request) {
                 "send the file's text, not the parsed object, so that places in it can be named");
   }
   const Value* setup = request.find("setup");
-  const Result<Report> report =
-      estimate(*config->as_string(), setup == nullptr ? "{}" : json::dump(*setup));
+  const std::string asked = setup == nullptr ? "{}" : json::dump(*setup);
+  Result<Report> report = estimate(*config->as_string(), asked);
   if (!report) return errors_json(report.error());
+  const Value* changes = request.find("changes");
+  if (changes != nullptr && changes->as_bool() != nullptr && *changes->as_bool())
+    report->changes = cheapest_changes(*report, *config->as_string(), asked);
   return R"({"ok":true,"report":)" + to_json(*report) + "}";
 }
 

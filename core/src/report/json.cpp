@@ -26,21 +26,6 @@ Value null() {
   return {json::Null{}};
 }
 
-// "weights_frozen" and the like: lower-case names of the schema.
-std::string_view name_of(Answer answer) {
-  switch (answer) {
-    case Answer::Fits:
-      return "fits";
-    case Answer::TooClose:
-      return "too_close";
-    case Answer::DoesNotFit:
-      return "does_not_fit";
-    case Answer::NotModelled:
-      return "not_modelled";
-  }
-  return "?";
-}
-
 Value texts(const std::vector<std::string>& lines) {
   Array out;
   for (const std::string& line : lines) out.push_back(text(line));
@@ -140,12 +125,26 @@ Value memory_json(const Memory& memory) {
 
 Value verdict_json(const Report& report) {
   Object out;
-  out.emplace_back("answer", text(name_of(report.verdict.answer)));
+  out.emplace_back("answer", text(peakline::name_of(report.verdict.answer)));
   out.emplace_back("risk",
                    report.has_memory ? text(peakline::name_of(report.verdict.risk)) : null());
   out.emplace_back("usable_bytes", bytes(report.verdict.usable));
   out.emplace_back("margin_bytes", report.has_memory ? bytes(report.verdict.margin) : null());
   out.emplace_back("sentence", text(report.verdict.sentence));
+  return {std::move(out)};
+}
+
+Value changes_json(const Report& report) {
+  Array out;
+  for (const Change& change : report.changes) {
+    Object row;
+    row.emplace_back("patch", change.patch);
+    row.emplace_back("saves_bytes", bytes(change.saves));
+    row.emplace_back("cost", text(peakline::name_of(change.cost)));
+    row.emplace_back("answer", text(peakline::name_of(change.answer)));
+    row.emplace_back("sentence", text(change.sentence));
+    out.push_back({std::move(row)});
+  }
   return {std::move(out)};
 }
 
@@ -185,6 +184,32 @@ Value origins_json(const Report& report) {
 
 }  // namespace
 
+std::string_view name_of(Answer answer) {
+  switch (answer) {
+    case Answer::Fits:
+      return "fits";
+    case Answer::TooClose:
+      return "too_close";
+    case Answer::DoesNotFit:
+      return "does_not_fit";
+    case Answer::NotModelled:
+      return "not_modelled";
+  }
+  return "?";
+}
+
+std::string_view name_of(Cost cost) {
+  switch (cost) {
+    case Cost::None:
+      return "none";
+    case Cost::Slower:
+      return "slower";
+    case Cost::Quality:
+      return "quality";
+  }
+  return "?";
+}
+
 std::string_view name_of(Risk risk) {
   switch (risk) {
     case Risk::Low:
@@ -206,6 +231,7 @@ std::string to_json(const Report& report) {
   out.emplace_back("origins", origins_json(report));
   out.emplace_back("memory", report.has_memory ? memory_json(report.memory) : null());
   out.emplace_back("verdict", verdict_json(report));
+  out.emplace_back("changes", changes_json(report));
   out.emplace_back("provenance", provenance_json(report));
   out.emplace_back("notes", texts(report.notes));
   return json::dump({std::move(out)});
