@@ -56,7 +56,14 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
                                     "qwen3-0.6b-full-fp32master-accum2",
                                     "llama3.2-3b-lora-all",
                                     "tinyllama-lora-liger",
-                                    "mistral7b-qlora-ckpt");
+                                    "mistral7b-qlora-ckpt",
+                                    "aya23-8b-lora",
+                                    "gemma2-2b-qlora-eager",
+                                    "olmo2-7b-lora-padded",
+                                    "phi2-lora-qv",
+                                    "smollm3-full-adafactor",
+                                    "stablelm3b-lora-bf16-adapters",
+                                    "starcoder2-7b-lora-ckpt");
   DYNAMIC_SECTION(name) {
     const std::filesystem::path path = *shared / "timelines" / (name + ".json.gz");
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
@@ -95,6 +102,34 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
     const std::string config = read_text(folder / row.at("config").get<std::string>());
     require_event_equal(path, config, setup_of(row.at("settings")), 400);
+  }
+}
+
+// Families by their mathematics, two layers each; see data/README.md.
+TEST_CASE("structures one by one are event-equal to the real stack", "[timeline]") {
+  const std::string name = GENERATE("attention-dropout",
+                                    "attention-dropout-math",
+                                    "gelu-float32",
+                                    "gelu-written-out",
+                                    "interleaved",
+                                    "layer-norm",
+                                    "layer-norm-parallel",
+                                    "norms-after",
+                                    "norms-after-liger",
+                                    "offset-norms",
+                                    "plain-mlp-dropout",
+                                    "soft-caps",
+                                    "soft-caps-liger",
+                                    "two-rotations",
+                                    "unrotated",
+                                    "weightless-norms",
+                                    "weightless-qlora");
+  DYNAMIC_SECTION(name) {
+    const std::filesystem::path folder = "tests/timelines/data";
+    const std::filesystem::path path = folder / (name + ".json.gz");
+    const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
+    const std::string config = read_text(folder / row.at("config").get<std::string>());
+    require_event_equal(path, config, setup_of(row.at("settings")), 200);
   }
 }
 

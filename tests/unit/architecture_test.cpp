@@ -72,15 +72,15 @@ TEST_CASE("biases and norms come with the family or with a field", "[architectur
   CHECK(biased.mlp_bias);
   CHECK(dense(decoder("internlm", R"("bias": true)")).o_bias);
   CHECK_FALSE(dense(decoder("internlm", R"("bias": false)")).o_bias);
-  CHECK(dense(decoder("qwen3")).qk_norm);
-  CHECK_FALSE(dense(decoder("qwen2")).qk_norm);
+  CHECK(dense(decoder("qwen3")).qk_norm == HeadNorm::EachHead);
+  CHECK(dense(decoder("qwen2")).qk_norm == HeadNorm::None);
 }
 
 TEST_CASE("a sliding window counts only where layers use it", "[architecture]") {
   SECTION("everywhere") {
     const DenseDecoder d = dense(decoder("mistral", R"("sliding_window": 1024)"));
     CHECK(d.sliding_window == 1024);
-    CHECK(d.num_sliding_layers == 22);
+    CHECK(d.sliding.count(22) == 22);
     CHECK(dense(decoder("mistral")).sliding_window == 4096);
     CHECK_FALSE(dense(decoder("mistral", R"("sliding_window": null)")).sliding_window);
   }
@@ -91,8 +91,9 @@ TEST_CASE("a sliding window counts only where layers use it", "[architecture]") 
     const DenseDecoder d = dense(decoder(
         "qwen2", R"("sliding_window": 1024, "use_sliding_window": true, "max_window_layers": 20)"));
     CHECK(d.sliding_window == 1024);
-    CHECK(d.num_sliding_layers == 2);
-    CHECK_FALSE(d.sliding_layers_first);
+    CHECK(d.sliding.count(22) == 2);
+    CHECK(d.sliding.at(20));
+    CHECK_FALSE(d.sliding.at(19));
     CHECK_FALSE(
         dense(
             decoder("qwen2",
@@ -102,28 +103,66 @@ TEST_CASE("a sliding window counts only where layers use it", "[architecture]") 
   SECTION("never in a family without it") {
     CHECK_FALSE(dense(decoder("llama", R"("sliding_window": 1024)")).sliding_window);
   }
-  SECTION("layer types in alternation are not modelled") {
+  SECTION("in alternation, as the layer types say") {
     std::string types = R"("sliding_attention")";
     for (int i = 1; i < 22; ++i)
       types += i % 2 == 1 ? R"(, "full_attention")" : R"(, "sliding_attention")";
-    const Architecture a =
-        built(decoder("ministral", R"("sliding_window": 1024, "layer_types": [)" + types + "]"));
-    CHECK_FALSE(a.dense);
-    CHECK(a.not_modelled.find("alternation") != std::string::npos);
-    CHECK(a.parameters);
+    const DenseDecoder d =
+        dense(decoder("ministral", R"("sliding_window": 1024, "layer_types": [)" + types + "]"));
+    CHECK(d.sliding_window == 1024);
+    CHECK(d.sliding.count(22) == 11);
+    CHECK(d.sliding.at(0));
+    CHECK_FALSE(d.sliding.at(21));
   }
+  SECTION("in alternation, as the family does without them") {
+    const DenseDecoder d = dense(decoder("gemma2"));
+    CHECK(d.sliding_window == 4096);
+    CHECK(d.sliding.count(21) == 11);
+    CHECK(d.sliding.at(0));
+    CHECK_FALSE(d.sliding.at(1));
+  }
+}
+
+TEST_CASE("layers that know no positions", "[architecture]") {
+  CHECK(dense(decoder("smollm3")).unrotated.count(22) == 5);
+  CHECK(dense(decoder("smollm3")).unrotated.at(3));
+  CHECK(dense(decoder("smollm3", R"("no_rope_layer_interval": 2)")).unrotated.count(22) == 11);
+  CHECK(dense(decoder("smollm3", R"("no_rope_layer_interval": 23)")).unrotated.count(22) == 0);
+  CHECK(dense(decoder("llama")).unrotated.count(22) == 0);
+}
+
+TEST_CASE("what blocks, norms and rotations a family has", "[architecture]") {
+  CHECK(dense(decoder("olmo2")).qk_norm == HeadNorm::AllHeads);
+  CHECK(dense(decoder("olmo2")).norm_kind == NormKind::RmsWide);
+  CHECK_FALSE(dense(decoder("olmo")).norm_weight);
+  CHECK(dense(decoder("cohere")).parallel_blocks);
+  CHECK(dense(decoder("cohere")).logit_scale == Scale::Multiplied);
+  CHECK_FALSE(dense(decoder("stablelm")).parallel_blocks);
+  CHECK(dense(decoder("stablelm", R"("use_parallel_residual": true)")).parallel_blocks);
+  CHECK(dense(decoder("stablelm")).rotary_dim == 16);
+  CHECK(dense(decoder("stablelm", R"("partial_rotary_factor": 0.5)")).rotary_dim == 32);
+  CHECK(dense(decoder("phi", R"("hidden_act": "gelu_new")")).rotary_dim == 32);
+  CHECK(dense(decoder("gemma2")).capped_logits);
+  CHECK_FALSE(dense(decoder("gemma2", R"("final_logit_softcapping": null)")).capped_logits);
+  CHECK(dense(decoder("gemma2")).eager_by_default);
+  CHECK(dense(decoder("starcoder2", R"("residual_dropout": 0.1)")).block_dropout ==
+        BlockDropout::Inside);
+  CHECK(dense(decoder("starcoder2")).block_dropout == BlockDropout::None);
+  CHECK_FALSE(dense(decoder("starcoder2", R"("use_bias": false)")).mlp_bias);
 }
 
 TEST_CASE("what the step does not know is named, and still counted", "[architecture]") {
   SECTION("an activation of several kernels") {
-    const Architecture a = built(decoder("llama", R"("hidden_act": "gelu_new")"));
+    const Architecture a = built(decoder("llama", R"("hidden_act": "quick_gelu")"));
     CHECK_FALSE(a.dense);
-    CHECK(a.not_modelled.find("gelu_new") != std::string::npos);
+    CHECK(a.not_modelled.find("quick_gelu") != std::string::npos);
     CHECK(a.parameters->total > Elements(0));
   }
-  SECTION("dropout on attention weights") {
-    CHECK_FALSE(built(decoder("llama", R"("attention_dropout": 0.1)")).dense);
-    CHECK(built(decoder("llama", R"("attention_dropout": 0)")).dense);
+  SECTION("norms of each head's own") {
+    const Architecture a = built(decoder("stablelm", R"("qk_layernorm": true)"));
+    CHECK_FALSE(a.dense);
+    CHECK(a.not_modelled.find("layer norms on queries") != std::string::npos);
+    CHECK(dense(decoder("llama", R"("attention_dropout": 0.1)")).attention_dropout);
   }
   SECTION("a quantised base") {
     const Architecture a =

@@ -81,7 +81,7 @@ TEST_CASE("the norm", "[model][modules]") {
     module.name = "norm";
     module.weight = run.weight(Shape{64}, row.dtype, row.trainable);
     run.compare(
-        row.name, row.dtype, false, [&](const Tensor& x) { return norm(run.e, x, module, {}, 0); });
+        row.name, row.dtype, false, [&](const Tensor& x) { return norm(run.e, x, module, 0); });
   }
 }
 
@@ -159,7 +159,8 @@ TEST_CASE("rotary tables and the rotation of q and k", "[model][modules]") {
   model.inv_freq = run.plain("inv_freq", Shape{8});
   Tensor positions = run.plain("positions", Shape{1, 16}, DType::Int64);
   run.skip();
-  const Rotation rotation = rotary_embedding(e, model, positions, kHalf);
+  const Rotation rotation =
+      rotary_embedding(e, model.inv_freq, RotaryKind::Halves, positions, kHalf);
   CHECK(run.log() == recorded("rotary", "tables"));
   Tensor q = run.leaf("q", Shape{2, 16, 4, 16}, kHalf);
   Tensor k = run.leaf("k", Shape{2, 16, 2, 16}, kHalf);

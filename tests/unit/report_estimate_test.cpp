@@ -72,7 +72,7 @@ TEST_CASE("what is not modelled gives weights and a reason, never a peak", "[rep
     return json{{"lora", {{key, std::move(value)}}}};
   };
   json gelu = Decoder{}.config();
-  gelu["hidden_act"] = "gelu";
+  gelu["hidden_act"] = "quick_gelu";
   const json gpt2 = {{"model_type", "gpt2"},
                      {"n_embd", 64},
                      {"n_layer", 2},

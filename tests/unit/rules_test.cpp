@@ -32,6 +32,13 @@ json sliding_config() {
   return config;
 }
 
+json with_member(const char* model_type, const char* key, json value) {
+  json config = Decoder{}.config();
+  config["model_type"] = model_type;
+  config[key] = std::move(value);
+  return config;
+}
+
 struct Run {
   const char* what;
   json config;
@@ -111,6 +118,16 @@ std::vector<Run> runs() {
        with({{"attn_implementation", "eager"}}),
        {"R030", "R031", "R035"},
        {"R032", "R034"}},
+      {"capped scores and logits",
+       with_member("gemma2", "hidden_activation", "gelu_pytorch_tanh"),
+       with({{"method", "full"}}),
+       {"R035", "R043", "R061"},
+       {"R062"}},
+      {"an activation written out",
+       with_member("phi", "hidden_act", "gelu_new"),
+       with({{"method", "full"}}),
+       {"R061", "R062"},
+       {"R043"}},
       {"no kernel",
        plain,
        with({{"method", "lora"}, {"dtype", "float32"}, {"autocast", nullptr}}),

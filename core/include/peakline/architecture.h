@@ -17,7 +17,13 @@ namespace peakline {
 // Letters used in comments everywhere: B batch, S sequence, H hidden, A heads, K key/value heads,
 // D head_dim, F intermediate, V vocabulary, L layers, R rank.
 
-enum class HiddenAct : std::uint8_t { Silu, Gelu, GeluTanh, Relu };
+enum class HiddenAct : std::uint8_t {
+  Silu,
+  Gelu,
+  GeluTanh,
+  GeluUnfused,  // the tanh approximation written out
+  Relu,
+};
 
 // How a norm is computed: what it keeps for backward depends on it.
 enum class NormKind : std::uint8_t {
@@ -29,34 +35,94 @@ enum class NormKind : std::uint8_t {
   LayerUnfused,  // a layer norm without bias, written out in float32
 };
 
-// The Llama-shaped decoder: rotary, grouped heads, rms norms, gated MLP, residuals in sequence.
-struct DenseDecoder {
+// A norm on q and on k, before the rotation.
+enum class HeadNorm : std::uint8_t {
+  None,
+  EachHead,  // over D, for each head alike
+  AllHeads,  // over all heads at once
+  PerHead,   // over D, for each head with weights of its own
+};
+
+enum class RotaryKind : std::uint8_t {
+  Halves,           // the two halves of a head are turned against each other, in its own type
+  HalvesWide,       // by float32 tables, and cast back
+  InterleavedWide,  // neighbours are turned against each other, in float32
+};
+
+enum class Scale : std::uint8_t { None, Multiplied, Divided };
+
+// Where blocks drop what they add to the residual.
+enum class BlockDropout : std::uint8_t {
+  None,
+  Inside,      // the block's own last operation
+  Outside,     // on the block's result
+  AtResidual,  // a temporary of the sum
+};
+
+// Which layers have a property: none before `begin`, from there in turn as the cycle says.
+struct LayerPattern {
+  std::int64_t begin = 0;
+  std::vector<bool> cycle;  // empty: none
+
+  [[nodiscard]] bool at(std::int64_t layer) const;
+  [[nodiscard]] std::int64_t count(std::int64_t num_layers) const;
+};
+
+// How a decoder's layers compute. What is not said is as in Llama.
+struct DecoderStructure {
+  std::int64_t num_attention_heads = 0;  // A
+  std::int64_t num_key_value_heads = 0;  // K
+  std::int64_t head_dim = 0;             // D
+  std::int64_t rotary_dim = 0;  // the first entries of a head that positions turn; D where all
+  std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
+
+  bool parallel_blocks = false;      // attention and mlp read one norm, their results are added
+  bool residual_added_last = false;  // to the sum of both
+  bool frame_holds_names = false;    // a layer keeps its first norm's result until it returns
+  bool fused_qkv = false;            // one projection makes q, k and v: slices of its result
+  bool norms_split_heads = false;    // the norms on q and k come last, on what is transposed
+  bool splits_heads_last = false;    // once q, k and v are all made
+  bool plain_mlp = false;            // up, activation, down: no gate
+  bool fused_gate_up = false;        // one projection makes gate and up
+  HiddenAct hidden_act = HiddenAct::Silu;
+  HeadNorm qk_norm = HeadNorm::None;
+  RotaryKind rotary_kind = RotaryKind::Halves;
+  bool two_rotations = false;          // sliding layers have tables of their own
+  bool rotary_slices = false;          // the rotation slices each head, even where it turns all
+  bool rotary_slices_held = false;     // and attention keeps the slices until it returns
+  bool scaled_embeddings = false;      // times a number
+  bool embedding_holds_scale = false;  // the embedding module multiplies, by a buffer of its own
+  bool scaled_residuals = false;
+  Scale logit_scale = Scale::None;
+  bool capped_scores = false;  // cap * tanh(x / cap) on the scores of eager attention
+  bool capped_logits = false;
+  bool embedding_dropout = false;
+  bool attention_dropout = false;  // on attention weights
+  BlockDropout block_dropout = BlockDropout::None;
+};
+
+struct DenseDecoder : DecoderStructure {
   std::int64_t vocab_size = 0;                // V
   std::int64_t hidden_size = 0;               // H
   std::int64_t intermediate_size = 0;         // F
   std::int64_t num_hidden_layers = 0;         // L
-  std::int64_t num_attention_heads = 0;       // A
-  std::int64_t num_key_value_heads = 0;       // K
-  std::int64_t head_dim = 0;                  // D
   std::span<const std::string_view> modules;  // "role path" lines; empty: the usual names
-  HiddenAct hidden_act = HiddenAct::Silu;
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
   bool o_bias = false;
   bool mlp_bias = false;
-  bool scaled_embeddings = false;  // embeddings, block outputs and logits times a number
-  bool scaled_residuals = false;
-  bool scaled_logits = false;
+  bool lm_head_bias = false;
+  NormKind norm_kind = NormKind::Rms;
+  bool norm_weight = true;
+  bool norm_bias = false;
+  LayerPattern sliding;
+  LayerPattern unrotated;         // layers that know no positions
+  bool eager_by_default = false;  // the class takes no scaled_dot_product_attention
   bool liger_kernels = false;     // liger-kernel 0.8.5 patches this model type
-  bool fused_qkv = false;         // one projection makes q, k and v: slices of its result
-  bool rotary_slices = false;     // the rotation slices each head, even where it turns all of it
-  bool fused_gate_up = false;     // one projection makes gate and up
-  bool residual_dropout = false;  // on what each block adds to the residual
-  std::int64_t rotary_dim = 0;    // the first entries of a head that positions turn; D where all
-  bool qk_norm = false;           // an rms norm over D on q and on k, before the rotation
-  std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
-  std::int64_t num_sliding_layers = 0;         // the last ones; L where every layer slides
-  bool sliding_layers_first = false;  // true: the window applies to the first layers instead
+  // Which of its norms Liger's kernel replaces, and whose backward does not write in place.
+  bool liger_leaves_head_norms = false;
+  bool liger_layer_norms_copy = false;
+  bool liger_final_norm_copies = false;
 };
 
 struct Parameters {

@@ -161,6 +161,7 @@ struct AttentionOptions {
   bool is_causal = false;
   bool enable_gqa = false;
   bool allow_flash = true;
+  bool dropout = false;  // on the weights
 };
 
 class Engine {
@@ -204,6 +205,8 @@ class Engine {
   Tensor neg(Tensor self) { return consume(&Engine::do_neg, self); }
   Tensor square(Tensor self) { return consume(&Engine::do_square, self); }  // self.pow(2)
   Tensor rsqrt(Tensor self) { return consume(&Engine::do_rsqrt, self); }
+  Tensor power(Tensor self) { return consume(&Engine::do_square, self); }  // self.pow(n)
+  Tensor tanh(Tensor self) { return consume(&Engine::do_tanh, self); }
   Tensor silu(Tensor self) { return consume(&Engine::do_silu, self); }
   Tensor gelu(Tensor self) { return consume(&Engine::do_gelu, self); }
   Tensor relu(Tensor self) { return consume(&Engine::do_relu, self); }
@@ -251,10 +254,10 @@ class Engine {
     self.reset();
     return out;
   }
-  // self[..., start:end] along `dim`.
-  Tensor slice(Tensor self, int dim, std::int64_t start, std::int64_t end) {
+  // self[..., start:end:step] along `dim`.
+  Tensor slice(Tensor self, int dim, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
     if (!ready(self)) return {};
-    Tensor out = do_slice(self, dim, start, end);
+    Tensor out = do_slice(self, dim, start, end, step);
     self.reset();
     return out;
   }
@@ -269,6 +272,10 @@ class Engine {
     first.reset();
     second.reset();
     return out;
+  }
+  // torch.stack([first, second], dim=-1)
+  Tensor stack_last(Tensor first, Tensor second) {
+    return consume(&Engine::do_stack_last, first, second);
   }
 
   // ---- reductions
@@ -329,12 +336,14 @@ class Engine {
   }
 
   // ---- Liger's fused kernels (forward and backward are one autograd node each)
-  Tensor liger_rms_norm(Tensor input, const Tensor& weight) {
+  // `in_place`: the input's gradient overwrites the incoming one.
+  Tensor liger_rms_norm(Tensor input, const Tensor& weight, bool in_place = true) {
     if (!ready(input)) return {};
-    Tensor out = do_liger_rms_norm(input, weight);
+    Tensor out = do_liger_rms_norm(input, weight, in_place);
     input.reset();
     return out;
   }
+  // Any activation that Liger knows, times up.
   Tensor liger_silu_mul(Tensor gate, Tensor up) {
     return consume(&Engine::do_liger_silu_mul, gate, up);
   }
@@ -381,6 +390,7 @@ class Engine {
   virtual Tensor do_neg(const Tensor& self) = 0;
   virtual Tensor do_square(const Tensor& self) = 0;
   virtual Tensor do_rsqrt(const Tensor& self) = 0;
+  virtual Tensor do_tanh(const Tensor& self) = 0;
   virtual Tensor do_silu(const Tensor& self) = 0;
   virtual Tensor do_gelu(const Tensor& self) = 0;
   virtual Tensor do_relu(const Tensor& self) = 0;
@@ -394,8 +404,10 @@ class Engine {
   virtual Tensor do_expand(const Tensor& self, const Shape& shape) = 0;
   virtual Tensor do_transpose(const Tensor& self, int dim0, int dim1) = 0;
   virtual Tensor do_unsqueeze(const Tensor& self, int dim) = 0;
-  virtual Tensor do_slice(const Tensor& self, int dim, std::int64_t start, std::int64_t end) = 0;
+  virtual Tensor do_slice(
+      const Tensor& self, int dim, std::int64_t start, std::int64_t end, std::int64_t step) = 0;
   virtual Tensor do_cat(const Tensor& first, const Tensor& second, int dim) = 0;
+  virtual Tensor do_stack_last(const Tensor& first, const Tensor& second) = 0;
   virtual Tensor do_mean_last(const Tensor& self) = 0;
   virtual Tensor do_sum(const Tensor& self) = 0;
   virtual Tensor do_embedding(const Tensor& weight, const Tensor& indices) = 0;
@@ -412,7 +424,7 @@ class Engine {
                               const Tensor& mask,
                               const AttentionOptions& options) = 0;
   virtual Tensor do_cross_entropy(const Tensor& logits, const Tensor& target) = 0;
-  virtual Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight) = 0;
+  virtual Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight, bool in_place) = 0;
   virtual Tensor do_liger_silu_mul(const Tensor& gate, const Tensor& up) = 0;
   virtual Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden,
                                                      const Tensor& weight,

@@ -13,7 +13,8 @@ struct DenseDecoder;
 
 // What a module of a layer is for.
 enum class ModuleRole : std::uint8_t {
-  AttentionNorm,
+  AttentionNorm,     // of what attention reads
+  AttentionOutNorm,  // of what it adds to the residual
   Query,
   Key,
   Value,
@@ -22,6 +23,7 @@ enum class ModuleRole : std::uint8_t {
   QueryNorm,
   KeyNorm,
   MlpNorm,
+  MlpOutNorm,
   Gate,
   Up,
   GateUp,  // in place of both
@@ -34,6 +36,7 @@ struct LayerModule {
   std::int64_t in = 0;    // 0 for a norm
   std::int64_t out = 0;
   bool bias = false;
+  bool weight = true;  // false for a norm that only normalises
 
   [[nodiscard]] bool is_projection() const { return in > 0; }
   // What PEFT and the optimizer know it by: "q_proj".

@@ -1,5 +1,6 @@
 #include "architecture/dense_decoder.h"
 
+#include "architecture/layer_pattern.h"
 #include "parse/shortened.h"
 
 namespace peakline {
@@ -15,6 +16,7 @@ constexpr Activation kActivations[] = {
     {"swish", HiddenAct::Silu},
     {"gelu", HiddenAct::Gelu},
     {"gelu_pytorch_tanh", HiddenAct::GeluTanh},
+    {"gelu_new", HiddenAct::GeluUnfused},
     {"relu", HiddenAct::Relu},
 };
 
@@ -75,84 +77,180 @@ void check_sizes(Fields& fields, const DenseDecoder& d) {
 }
 
 void resolve_biases(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
-  d.liger_kernels = has_variant(family, "liger_kernels");
-  d.qk_norm = has_variant(family, "qk_norm");
-  d.scaled_embeddings = has_variant(family, "scaled_embeddings");
-  d.scaled_residuals = has_variant(family, "scaled_residuals");
-  d.scaled_logits = has_variant(family, "scaled_logits");
-  d.fused_qkv = has_variant(family, "fused_qkv");
-  d.fused_gate_up = has_variant(family, "fused_gate_up");
-  d.residual_dropout =
-      has_variant(family, "residual_dropout_field") && fields.number("resid_pdrop", 0) > 0;
-  d.qkv_bias = has_variant(family, "qkv_bias");
-  for (const std::string_view key : {"attention_bias", "bias"}) {
-    const std::string_view variant = key == "bias" ? "bias_field" : "attention_bias_field";
-    if (has_variant(family, variant) && fields.flag(key).value_or(false)) {
-      d.qkv_bias = true;
-      d.o_bias = true;
-    }
-  }
-  d.mlp_bias = has_variant(family, "mlp_bias_field") && fields.flag("mlp_bias").value_or(false);
+  const auto given = [&](std::string_view variant, std::string_view key, bool absent) {
+    return has_variant(family, variant) && fields.flag(key).value_or(absent);
+  };
+  const bool everywhere =
+      has_variant(family, "biased") || given("use_bias_field", "use_bias", true);
+  const bool attention = everywhere || given("attention_bias_field", "attention_bias", false) ||
+                         given("bias_field", "bias", false);
+  d.qkv_bias = attention || has_variant(family, "qkv_bias") ||
+               given("qkv_bias_field", "use_qkv_bias", false);
+  d.o_bias = attention;
+  d.mlp_bias = everywhere || given("mlp_bias_field", "mlp_bias", false);
+  d.lm_head_bias = has_variant(family, "lm_head_bias");
 }
 
-// Which layers slide, as "the last n" or "the first n"; false where the pattern is another.
+void resolve_norms(Fields& fields,
+                   const data::FamiliesRow& family,
+                   DenseDecoder& d,
+                   Architecture& architecture) {
+  struct Kind {
+    std::string_view variant;
+    NormKind kind;
+  };
+  for (const Kind& row : {Kind{"rms_norm_wide", NormKind::RmsWide},
+                          Kind{"rms_norm_offset", NormKind::RmsOffset},
+                          Kind{"layer_norm", NormKind::Layer},
+                          Kind{"layer_norm_weightless", NormKind::LayerWide},
+                          Kind{"layer_norm_unfused", NormKind::LayerUnfused}}) {
+    if (has_variant(family, row.variant)) d.norm_kind = row.kind;
+  }
+  d.norm_weight = d.norm_kind != NormKind::LayerWide;
+  d.norm_bias = d.norm_kind == NormKind::Layer;
+  if (has_variant(family, "qk_norm")) d.qk_norm = HeadNorm::EachHead;
+  if (has_variant(family, "qk_norm_all_heads")) d.qk_norm = HeadNorm::AllHeads;
+  const bool asked =
+      fields.flag("qk_layernorm").value_or(false) || fields.flag("use_qk_norm").value_or(false);
+  const bool per_head = has_variant(family, "qk_norm_per_head_field");
+  if (!asked || !(per_head || has_variant(family, "qk_norm_field"))) return;
+  d.qk_norm = per_head ? HeadNorm::PerHead : HeadNorm::EachHead;
+  refuse(architecture, "The step of layer norms on queries and keys is not modelled yet.");
+}
+
+void resolve_blocks(Fields& fields,
+                    const data::FamiliesRow& family,
+                    DenseDecoder& d,
+                    Architecture& architecture) {
+  const auto drops = [&](std::string_view variant, std::string_view key) {
+    return has_variant(family, variant) && fields.number(key, 0) > 0;
+  };
+  d.parallel_blocks = has_variant(family, "parallel_blocks") ||
+                      (has_variant(family, "parallel_blocks_field") &&
+                       fields.flag("use_parallel_residual").value_or(false));
+  d.residual_added_last = has_variant(family, "residual_added_last");
+  d.frame_holds_names = has_variant(family, "frame_holds_names");
+  d.norms_split_heads = has_variant(family, "norms_split_heads");
+  d.splits_heads_last = has_variant(family, "splits_heads_last");
+  d.fused_qkv = has_variant(family, "fused_qkv");
+  d.fused_gate_up = has_variant(family, "fused_gate_up");
+  d.plain_mlp = has_variant(family, "plain_mlp");
+  if (drops("residual_dropout_field", "resid_pdrop")) d.block_dropout = BlockDropout::AtResidual;
+  if (drops("dropout_after_blocks_field", "resid_pdrop")) d.block_dropout = BlockDropout::Outside;
+  if (drops("dropout_in_blocks_field", "residual_dropout")) d.block_dropout = BlockDropout::Inside;
+  d.embedding_dropout = drops("embedding_dropout_field", "embedding_dropout");
+  d.attention_dropout = fields.number("attention_dropout", 0) > 0;
+  if (drops("dropout_after_blocks_field", "embd_pdrop") ||
+      drops("hidden_dropout_field", "hidden_dropout")) {
+    refuse(architecture, "The step of this model's dropout on hidden states is not modelled yet.");
+  }
+  if (fields.number("clip_qkv", 0) > 0)
+    refuse(architecture, "The step of clipped queries, keys and values is not modelled yet.");
+}
+
+void resolve_scales(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
+  d.scaled_embeddings = has_variant(family, "scaled_embeddings");
+  d.embedding_holds_scale = has_variant(family, "embedding_holds_scale");
+  d.scaled_residuals = has_variant(family, "scaled_residuals");
+  if (has_variant(family, "divided_logits")) d.logit_scale = Scale::Divided;
+  if (has_variant(family, "multiplied_logits")) d.logit_scale = Scale::Multiplied;
+  // Absent is the config class's default, null is no cap.
+  const bool capped = has_variant(family, "soft_caps");
+  const auto has_cap = [&](std::string_view key) {
+    return capped && (fields.is_absent(key) || fields.has(key));
+  };
+  d.capped_scores = has_cap("attn_logit_softcapping");
+  d.capped_logits = has_cap("final_logit_softcapping") || (has_variant(family, "final_cap_field") &&
+                                                           fields.has("final_logit_softcapping"));
+}
+
+// False where a layer's type is neither of the two.
 bool read_layer_types(const json::Array& types, DenseDecoder& d) {
-  std::vector<bool> slides;
+  d.sliding = {};
   for (const json::Value& type : types) {
     const std::string* name = type.as_string();
     if (!name || (*name != "sliding_attention" && *name != "full_attention")) return false;
-    slides.push_back(*name == "sliding_attention");
+    d.sliding.cycle.push_back(*name == "sliding_attention");
   }
-  std::size_t changes = 0;
-  for (std::size_t i = 1; i < slides.size(); ++i) changes += slides[i] != slides[i - 1] ? 1u : 0u;
-  d.num_sliding_layers = 0;
-  for (const bool slide : slides) d.num_sliding_layers += slide ? 1 : 0;
-  d.sliding_layers_first = changes == 1 && slides.front();
-  return changes <= 1;
+  return true;
 }
 
 void resolve_sliding(Fields& fields,
                      const data::FamiliesRow& family,
                      DenseDecoder& d,
                      Architecture& architecture) {
-  const bool everywhere = has_variant(family, "sliding_everywhere");
   const bool last = has_variant(family, "sliding_last_layers");
-  if (!everywhere && !last) return;
+  const bool unrotated = has_variant(family, "sliding_where_unrotated");
+  const bool by_flag = last || unrotated;
+  std::int64_t interval = family.full_attention_interval;
+  if (interval > 0) interval = fields.size("sliding_window_pattern").value_or(interval);
+  if (!has_variant(family, "sliding_everywhere") && !by_flag && interval == 0) return;
   std::optional<std::int64_t> window = fields.size("sliding_window", 0);
   if (!window && fields.is_absent("sliding_window") && family.sliding_window > 0)
     window = family.sliding_window;
-  if (last && !fields.flag("use_sliding_window").value_or(false)) window.reset();
+  if (by_flag && !fields.flag("use_sliding_window").value_or(false)) window.reset();
   if (!window || *window == 0) return;
-  d.num_sliding_layers = d.num_hidden_layers;
-  if (last) {
-    const std::int64_t full =
-        fields.size("max_window_layers", 0).value_or(family.max_window_layers);
-    d.num_sliding_layers = full < d.num_hidden_layers ? d.num_hidden_layers - full : 0;
-  }
+  d.sliding = every_layer();
+  if (interval > 0 && interval <= d.num_hidden_layers) d.sliding = all_but_every(interval);
+  if (unrotated) d.sliding = d.unrotated;
+  if (last)
+    d.sliding.begin = fields.size("max_window_layers", 0).value_or(family.max_window_layers);
   const json::Value* value = fields.document().find("layer_types");
   const json::Array* types = value ? value->as_array() : nullptr;
-  if (types && !read_layer_types(*types, d)) {
-    refuse(architecture,
-           "The step of sliding and full attention in alternation is not modelled yet.");
+  if (types && !read_layer_types(*types, d))
+    refuse(architecture, "The step of this model's kinds of attention is not modelled yet.");
+  if (d.sliding.count(d.num_hidden_layers) > 0) d.sliding_window = window;
+}
+
+// transformers 5.24, models/smollm3/configuration_smollm3.py: a list of one number a layer, or
+// every fourth.
+void resolve_unrotated(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
+  constexpr std::int64_t kUsualInterval = 4;
+  if (!has_variant(family, "unrotated_layers_field")) return;
+  if (const json::Array* list = fields.array("no_rope_layers")) {
+    for (const json::Value& value : *list) {
+      const std::int64_t* turns = value.as_integer();
+      d.unrotated.cycle.push_back(turns && *turns == 0);
+    }
+    const auto given = static_cast<std::int64_t>(list->size());
+    if (given == d.num_hidden_layers) return;
+    fields.inconsistent("no_rope_layers",
+                        "got " + std::to_string(given) + " layers, expected num_hidden_layers " +
+                            std::to_string(d.num_hidden_layers));
+    return;
   }
-  if (d.num_sliding_layers > 0) d.sliding_window = window;
+  const std::int64_t interval = fields.size("no_rope_layer_interval").value_or(kUsualInterval);
+  if (interval <= d.num_hidden_layers) d.unrotated = every(interval);
 }
 
 // The scaling changes numbers in the rotary tables, no sizes; how much of a head they turn does.
 void resolve_rotary(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
   const bool partial = has_variant(family, "partial_rotary_field");
-  double turned = partial ? fields.number("partial_rotary_factor", 1.0) : 1.0;
+  const double absent =
+      family.rotary_percent > 0 ? static_cast<double>(family.rotary_percent) / 100.0 : 1.0;
+  double turned = partial ? fields.number("partial_rotary_factor", absent) : 1.0;
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
     const json::Value* rope = fields.object(key);
     const json::Value* factor = rope ? rope->find("partial_rotary_factor") : nullptr;
     if (partial && factor && factor->as_real()) turned = *factor->as_real();
   }
   d.rotary_dim = static_cast<std::int64_t>(static_cast<double>(d.head_dim) * turned);
+  d.two_rotations = has_variant(family, "two_rotations") && d.sliding_window &&
+                    d.sliding.count(d.num_hidden_layers) < d.num_hidden_layers;
   d.rotary_slices = has_variant(family, "rotary_slices");
+  d.rotary_slices_held = has_variant(family, "rotary_slices_held");
+  if (has_variant(family, "rotary_wide")) d.rotary_kind = RotaryKind::HalvesWide;
+  if (has_variant(family, "rotary_interleaved_wide")) d.rotary_kind = RotaryKind::InterleavedWide;
 }
 
-void resolve_activation(Fields& fields, DenseDecoder& d, Architecture& architecture) {
-  const std::string name = fields.text("hidden_act").value_or("silu");
+void resolve_activation(Fields& fields,
+                        const data::FamiliesRow& family,
+                        DenseDecoder& d,
+                        Architecture& architecture) {
+  const std::string usual(family.hidden_act.empty() ? "silu" : family.hidden_act);
+  const bool renamed = has_variant(family, "hidden_activation_field");
+  const std::string name =
+      fields.text(renamed ? "hidden_activation" : "hidden_act").value_or(usual);
   for (const Activation& activation : kActivations) {
     if (activation.name == name) {
       d.hidden_act = activation.act;
@@ -170,45 +268,52 @@ void resolve_dense_decoder(Fields& fields,
                            Architecture& architecture) {
   DenseDecoder d;
   d.modules = family.modules;
+  d.liger_kernels = has_variant(family, "liger_kernels");
+  d.liger_leaves_head_norms = has_variant(family, "liger_leaves_head_norms");
+  d.liger_layer_norms_copy = has_variant(family, "liger_layer_norms_copy");
+  d.liger_final_norm_copies = has_variant(family, "liger_final_norm_copies");
+  d.eager_by_default = has_variant(family, "eager_by_default");
   resolve_sizes(fields, family, d);
   if (fields.good()) check_sizes(fields, d);
   resolve_biases(fields, family, d);
+  resolve_norms(fields, family, d, architecture);
+  resolve_blocks(fields, family, d, architecture);
+  resolve_scales(fields, family, d);
+  resolve_unrotated(fields, family, d);
   resolve_sliding(fields, family, d, architecture);
   resolve_rotary(fields, family, d);
-  resolve_activation(fields, d, architecture);
+  resolve_activation(fields, family, d, architecture);
   d.tie_word_embeddings =
       fields.flag("tie_word_embeddings").value_or(has_variant(family, "tied_by_default"));
-  if (fields.number("attention_dropout", 0) > 0) {
-    refuse(architecture, "The step of dropout on attention weights is not modelled yet.");
-  }
   architecture.dense = d;
 }
 
 Parameters count_parameters(const DenseDecoder& d, const Task& task) {
   const Elements one(1);
-  const std::int64_t q = d.num_attention_heads * d.head_dim;
-  const std::int64_t kv = d.num_key_value_heads * d.head_dim;
-  const Elements projections = one * d.hidden_size * q         // q_proj [A*D, H]
-                               + one * d.hidden_size * kv * 2  // k_proj, v_proj [K*D, H]
-                               + one * q * d.hidden_size;      // o_proj [H, A*D]
-  const Elements mlp =
-      one * d.hidden_size * d.intermediate_size * 3;  // gate, up [F, H], down [H, F]
-  Elements small = one * d.hidden_size * 2;           // two norms [H]
-  if (d.qkv_bias) small += one * q + one * kv * 2;
-  if (d.o_bias) small += one * d.hidden_size;
-  if (d.mlp_bias) small += one * d.intermediate_size * 2 + one * d.hidden_size;
-  if (d.qk_norm) small += one * d.head_dim * 2;
+  const Elements norm_size =
+      one * d.hidden_size * ((d.norm_weight ? 1 : 0) + (d.norm_bias ? 1 : 0));
+  Elements linear;
+  Elements small;
+  for (const LayerModule& m : layer_modules(d)) {
+    if (m.is_projection()) {
+      linear += one * m.in * m.out;
+    } else if (m.weight) {
+      small += one * m.out;
+    }
+    if (m.bias) small += one * m.out;
+  }
 
   Parameters p;
   p.exact = true;
   p.embedding = one * d.vocab_size * d.hidden_size;
   if (task.head == Head::LanguageModel && !d.tie_word_embeddings) p.head = p.embedding;
+  if (task.head == Head::LanguageModel && d.lm_head_bias) p.head += one * d.vocab_size;
   const bool labelled = task.head == Head::Classification || task.head == Head::TokenLabels;
   if (labelled) p.head = one * task.num_labels * d.hidden_size;                 // [labels, H]
   if (task.head == Head::TokenLabels) p.head += one * task.num_labels;          // its bias
   if (task.head == Head::Question) p.head = one * 2 * d.hidden_size + one * 2;  // [2, H]
-  p.linear = (projections + mlp) * d.num_hidden_layers;
-  p.other = small * d.num_hidden_layers + one * d.hidden_size;  // the last norm [H]
+  p.linear = linear * d.num_hidden_layers;
+  p.other = small * d.num_hidden_layers + norm_size;  // and the last norm
   p.total = p.embedding + p.head + p.linear + p.other;
   return p;
 }

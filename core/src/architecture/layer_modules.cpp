@@ -35,8 +35,36 @@ const char* path_of(std::string_view line) {
   return line.data() + role_of(line).size() + 1;
 }
 
-LayerModule norm(ModuleRole role, std::int64_t size) {
-  return {role, "", 0, size, false};
+LayerModule norm(ModuleRole role, std::int64_t size, const DenseDecoder& d) {
+  return {role, "", 0, size, d.norm_bias, d.norm_weight};
+}
+
+LayerModule head_norm(ModuleRole role, std::int64_t heads, const DenseDecoder& d) {
+  const bool each = d.qk_norm == HeadNorm::EachHead;
+  LayerModule module = norm(role, each ? d.head_dim : heads * d.head_dim, d);
+  if (d.qk_norm == HeadNorm::PerHead) module.bias = false;
+  return module;
+}
+
+bool describe_norm(std::string_view role, const DenseDecoder& d, LayerModule& module) {
+  const std::int64_t h = d.hidden_size;
+  const bool normed = d.qk_norm != HeadNorm::None;
+  if (role == "attention_norm") {
+    module = norm(ModuleRole::AttentionNorm, h, d);
+  } else if (role == "attention_out_norm") {
+    module = norm(ModuleRole::AttentionOutNorm, h, d);
+  } else if (role == "mlp_norm" && !d.parallel_blocks) {
+    module = norm(ModuleRole::MlpNorm, h, d);
+  } else if (role == "mlp_out_norm") {
+    module = norm(ModuleRole::MlpOutNorm, h, d);
+  } else if (role == "query_norm" && normed) {
+    module = head_norm(ModuleRole::QueryNorm, d.num_attention_heads, d);
+  } else if (role == "key_norm" && normed) {
+    module = head_norm(ModuleRole::KeyNorm, d.num_key_value_heads, d);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 // False for a role outside the layers.
@@ -63,16 +91,8 @@ bool describe(std::string_view role, const DenseDecoder& d, LayerModule& module)
     module = {ModuleRole::GateUp, "", h, 2 * f, d.mlp_bias};
   } else if (role == "down") {
     module = {ModuleRole::Down, "", f, h, d.mlp_bias};
-  } else if (role == "attention_norm") {
-    module = norm(ModuleRole::AttentionNorm, h);
-  } else if (role == "mlp_norm") {
-    module = norm(ModuleRole::MlpNorm, h);
-  } else if (role == "query_norm" && d.qk_norm) {
-    module = norm(ModuleRole::QueryNorm, d.head_dim);
-  } else if (role == "key_norm" && d.qk_norm) {
-    module = norm(ModuleRole::KeyNorm, d.head_dim);
   } else {
-    return false;
+    return describe_norm(role, d, module);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 #include "model/attention.h"
 
 #include <utility>
+#include <vector>
 
 #include "model/linear.h"
 #include "model/norm.h"
@@ -19,7 +20,7 @@ Tensor split_heads(Engine& e,
   const Shape shape{projected.size(0), projected.size(1), heads, options.head_dim};
   Tensor split = e.view(std::move(projected), shape);
   if (head_norm) {
-    Tensor normed = norm(e, split, *head_norm, options, index);
+    Tensor normed = norm(e, split, *head_norm, index);
     split = std::move(normed);
   }
   return e.transpose(std::move(split), 1, 2);
@@ -29,14 +30,70 @@ struct Heads {
   Tensor query;  // [B, A, S, D]
   Tensor key;    // [B, K, S, D]
   Tensor value;
-  Tensor fused;  // what they are slices of, where one projection makes all three
+  Tensor fused;               // what they are slices of, where one projection makes all three
+  std::vector<Tensor> parts;  // turned and unturned, where the frame holds them
 };
+
+// q or k, through a norm over all heads where there is one.
+Tensor project_normed(Engine& e,
+                      const Tensor& hidden_states,
+                      const Linear& projection,
+                      const std::optional<Norm>& module,
+                      const ModelOptions& options,
+                      std::int32_t index) {
+  Tensor projected = linear(e, hidden_states, projection, options, index);
+  if (!module) return projected;
+  return norm(e, projected, *module, index);
+}
+
+// transformers 5.24, Olmo2Attention.forward and StableLmAttention.forward: heads are split once all
+// three are made.
+Heads project_then_split(Engine& e,
+                         const Tensor& hidden_states,
+                         const DecoderLayer& layer,
+                         const ModelOptions& options,
+                         std::int32_t index) {
+  Heads heads;
+  heads.query = project_normed(e, hidden_states, layer.q_proj, layer.q_norm, options, index);
+  heads.key = project_normed(e, hidden_states, layer.k_proj, layer.k_norm, options, index);
+  heads.value = linear(e, hidden_states, layer.v_proj, options, index);
+  heads.query = split_heads(e, std::move(heads.query), std::nullopt, options, index);
+  heads.key = split_heads(e, std::move(heads.key), std::nullopt, options, index);
+  heads.value = split_heads(e, std::move(heads.value), std::nullopt, options, index);
+  return heads;
+}
+
+// transformers 5.24, Gemma3Attention.forward: the norms come once all three are made and turned.
+Heads project_then_norm(Engine& e,
+                        const Tensor& hidden_states,
+                        const DecoderLayer& layer,
+                        const ModelOptions& options,
+                        std::int32_t index) {
+  Heads heads;
+  heads.query = linear(e, hidden_states, layer.q_proj, options, index);
+  heads.query = split_heads(e, std::move(heads.query), std::nullopt, options, index);
+  heads.key = linear(e, hidden_states, layer.k_proj, options, index);
+  heads.key = split_heads(e, std::move(heads.key), std::nullopt, options, index);
+  heads.value = linear(e, hidden_states, layer.v_proj, options, index);
+  heads.value = split_heads(e, std::move(heads.value), std::nullopt, options, index);
+  if (layer.q_norm) {
+    Tensor normed = norm(e, heads.query, *layer.q_norm, index);
+    heads.query = std::move(normed);
+  }
+  if (layer.k_norm) {
+    Tensor normed = norm(e, heads.key, *layer.k_norm, index);
+    heads.key = std::move(normed);
+  }
+  return heads;
+}
 
 Heads project(Engine& e,
               const Tensor& hidden_states,
               const DecoderLayer& layer,
               const ModelOptions& options,
               std::int32_t index) {
+  if (options.norms_split_heads) return project_then_norm(e, hidden_states, layer, options, index);
+  if (options.splits_heads_last) return project_then_split(e, hidden_states, layer, options, index);
   Heads heads;
   heads.query = linear(e, hidden_states, layer.q_proj, options, index);
   heads.query = split_heads(e, std::move(heads.query), layer.q_norm, options, index);
@@ -74,6 +131,16 @@ Tensor repeat_kv(Engine& e, const Tensor& states, std::int64_t repeats) {
   return e.reshape(std::move(spread), Shape{s[0], s[1] * repeats, s[2], s[3]});
 }
 
+// transformers 5.24, Gemma2's eager_attention_forward: cap * tanh(scores / cap).
+void cap(Engine& e, Tensor& scores) {
+  Tensor small = e.div_scalar(scores);
+  scores = std::move(small);
+  Tensor bent = e.tanh(scores);
+  scores = std::move(bent);
+  Tensor scaled = e.mul_scalar(scores);
+  scores = std::move(scaled);
+}
+
 // transformers 5.24, LlamaModel's eager_attention_forward. Rule R035: scores, masked scores, their
 // float32 softmax and its cast are whole [S, S] matrices of every head.
 Attended eager_attention_forward(Engine& e,
@@ -91,6 +158,7 @@ Attended eager_attention_forward(Engine& e,
     Tensor scores = e.matmul(query, std::move(turned));
     out.weights = e.mul_scalar(std::move(scores));
   }
+  if (options.capped_scores) cap(e, out.weights);
   if (mask.defined()) {
     Tensor masked = e.add(out.weights, mask);
     out.weights = std::move(masked);
@@ -99,6 +167,10 @@ Attended eager_attention_forward(Engine& e,
     Tensor probabilities = e.softmax_last(out.weights, DType::Float32);
     Tensor cast = e.to(std::move(probabilities), query.dtype());
     out.weights = std::move(cast);
+  }
+  if (options.attention_dropout) {
+    Tensor dropped = e.dropout(out.weights);
+    out.weights = std::move(dropped);
   }
   Tensor mixed = e.matmul(out.weights, value_states);
   Tensor heads_last = e.transpose(std::move(mixed), 1, 2);
@@ -125,10 +197,23 @@ Tensor sdpa_attention_forward(Engine& e,
     }
   }
   attention_options.is_causal = !mask.defined();
+  attention_options.dropout = options.attention_dropout;
   attention_options.allow_flash = !options.efficient_attention;
   Tensor out = e.scaled_dot_product_attention(query, key, value, mask, attention_options);
   Tensor turned = e.transpose(std::move(out), 1, 2);
   return e.contiguous(std::move(turned));
+}
+
+void rotate(Engine& e, Heads& heads, const Rotation& rotation, const ModelOptions& options) {
+  if (options.use_liger_kernel) {
+    e.liger_rope(heads.query, heads.key, rotation.cos, rotation.sin);
+  } else if (options.rotary_slices_held) {
+    apply_partial_rotary_pos_emb(e, heads.query, heads.key, rotation, heads.parts);
+  } else if (options.rotary_slices) {
+    apply_partial_rotary_pos_emb(e, heads.query, heads.key, rotation);
+  } else {
+    apply_rotary_pos_emb(e, heads.query, heads.key, rotation, options.rotary_kind);
+  }
 }
 
 }  // namespace
@@ -144,13 +229,7 @@ Attended attention(Engine& e,
   ModuleScope scope(e, "self_attn", index);
   Heads heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
                                   : project(e, hidden_states, layer, options, index);
-  if (options.use_liger_kernel) {
-    e.liger_rope(heads.query, heads.key, rotation.cos, rotation.sin);
-  } else if (options.rotary_slices) {
-    apply_partial_rotary_pos_emb(e, heads.query, heads.key, rotation);
-  } else {
-    apply_rotary_pos_emb(e, heads.query, heads.key, rotation);
-  }
+  if (layer.rotates) rotate(e, heads, rotation, options);
   Attended out;
   if (options.eager_attention) {
     out = eager_attention_forward(e, heads.query, heads.key, heads.value, mask, options);
@@ -166,6 +245,10 @@ Attended attention(Engine& e,
   }
   Tensor projected = linear(e, out.hidden_states, layer.o_proj, options, index);
   out.hidden_states = std::move(projected);
+  if (options.block_dropout == BlockDropout::Inside) {
+    Tensor dropped = e.dropout(out.hidden_states);
+    out.hidden_states = std::move(dropped);
+  }
   return out;
 }
 

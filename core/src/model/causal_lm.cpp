@@ -2,62 +2,14 @@
 
 #include <utility>
 
-#include "model/attention.h"
+#include "model/decoder_layer.h"
 #include "model/mask.h"
-#include "model/mlp.h"
 #include "model/norm.h"
 #include "model/rotary.h"
 
 namespace peakline {
 
 namespace {
-
-// hidden_states = residual + hidden_states, in some models times a number first.
-void add_residual(Engine& e,
-                  const Tensor& residual,
-                  Tensor& hidden_states,
-                  const ModelOptions& options) {
-  Tensor sum;
-  if (options.residual_dropout) {
-    Tensor dropped = e.dropout(hidden_states);
-    sum = e.add(residual, std::move(dropped));
-  } else if (options.scaled_residuals) {
-    Tensor scaled = e.mul_scalar(hidden_states);
-    sum = e.add(residual, std::move(scaled));
-  } else {
-    sum = e.add(residual, hidden_states);
-  }
-  hidden_states = std::move(sum);
-}
-
-// transformers 5.24, LlamaDecoderLayer.forward; where the config scales the residuals the product
-// comes before each add.
-Tensor decoder_layer(Engine& e,
-                     const Tensor& input,
-                     const DecoderLayer& layer,
-                     const Rotation& rotation,
-                     const Tensor& mask,
-                     const ModelOptions& options,
-                     std::int32_t index) {
-  ModuleScope scope(e, "", index);
-  Tensor residual = input;
-  Tensor hidden_states = norm(e, input, layer.input_layernorm, options, index);
-  // The layer's frame holds the attention weights, where there are any, until it returns.
-  Attended attended = attention(e, hidden_states, layer, rotation, mask, options, index);
-  hidden_states = std::move(attended.hidden_states);
-  add_residual(e, residual, hidden_states, options);
-  residual = hidden_states;
-  {
-    Tensor normed = norm(e, hidden_states, layer.post_attention_layernorm, options, index);
-    hidden_states = std::move(normed);
-  }
-  {
-    Tensor fed = mlp(e, hidden_states, layer, options, index);
-    hidden_states = std::move(fed);
-  }
-  add_residual(e, residual, hidden_states, options);
-  return hidden_states;
-}
 
 struct Masks {
   Tensor full;
@@ -81,20 +33,33 @@ Masks causal_masks(
   return masks;
 }
 
+// transformers 5.24, Gemma2TextScaledWordEmbedding.forward multiplies inside the module, before the
+// hook; others after it.
+Tensor embed(Engine& e, const CausalLm& model, const Tensor& input_ids) {
+  const ModelOptions& options = model.options;
+  Tensor embedded;
+  {
+    ModuleScope scope(e, "model.embed_tokens");
+    embedded = e.embedding(model.embed_tokens, input_ids);
+    if (options.embedding_holds_scale) {
+      Tensor scale = e.to(model.embedding_scale, model.embed_tokens.dtype());
+      Tensor scaled = e.mul(std::move(embedded), std::move(scale));
+      embedded = std::move(scaled);
+    }
+    if (options.input_requires_grad) e.set_requires_grad(embedded, true);
+  }
+  if (options.scaled_embeddings) {
+    Tensor scaled = e.mul_scalar(embedded);
+    embedded = std::move(scaled);
+  }
+  return embedded;
+}
+
 // transformers 5.24, LlamaModel.forward; returns last_hidden_state [B, S, H].
 Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
   ModuleScope scope(e, "model");
   const ModelOptions& options = model.options;
-  Tensor inputs_embeds;
-  {
-    ModuleScope embed_scope(e, "model.embed_tokens");
-    inputs_embeds = e.embedding(model.embed_tokens, batch.input_ids);
-    if (options.input_requires_grad) e.set_requires_grad(inputs_embeds, true);
-  }
-  if (options.scaled_embeddings) {
-    Tensor scaled = e.mul_scalar(inputs_embeds);
-    inputs_embeds = std::move(scaled);
-  }
+  Tensor inputs_embeds = embed(e, model, batch.input_ids);
   Tensor position_ids;
   {
     Tensor range = e.factory("arange", Shape{batch.input_ids.size(1)}, DType::Int64);
@@ -103,10 +68,21 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
   }
   const Masks masks = causal_masks(e, model, batch, position_ids, inputs_embeds.dtype());
   Tensor hidden_states = inputs_embeds;
-  const Rotation rotation = rotary_embedding(e, model, position_ids, hidden_states.dtype());
+  if (options.embedding_dropout) {
+    Tensor dropped = e.dropout(hidden_states);
+    hidden_states = std::move(dropped);
+  }
+  const DType dtype = hidden_states.dtype();
+  const Rotation whole =
+      rotary_embedding(e, model.inv_freq, options.rotary_kind, position_ids, dtype);
+  Rotation sliding;
+  if (options.two_rotations) {
+    sliding = rotary_embedding(e, model.sliding_inv_freq, options.rotary_kind, position_ids, dtype);
+  }
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const DecoderLayer& layer = model.layers[i];
     const Tensor& mask = layer.sliding ? masks.sliding : masks.full;
+    const Rotation& rotation = options.two_rotations && layer.sliding ? sliding : whole;
     const auto index = static_cast<std::int32_t>(i);
     Tensor next;
     if (options.gradient_checkpointing) {
@@ -121,7 +97,7 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
     hidden_states = std::move(next);
   }
   {
-    Tensor normed = norm(e, hidden_states, model.norm, options, -1);
+    Tensor normed = norm(e, hidden_states, model.norm, -1);
     hidden_states = std::move(normed);
   }
   return hidden_states;
@@ -173,6 +149,23 @@ Tensor liger_loss(Engine& e,
   return num_items.defined() ? e.div(std::move(total), num_items) : total;
 }
 
+// What some models do to their logits; the name is bound anew at every step. Rule R043: the cap's
+// tanh is kept.
+void rescale(Engine& e, Tensor& logits, const ModelOptions& options) {
+  const auto scale = [&](bool multiply) {
+    Tensor scaled = multiply ? e.mul_scalar(logits) : e.div_scalar(logits);
+    logits = std::move(scaled);
+  };
+  if (options.logit_scale != Scale::None) scale(options.logit_scale == Scale::Multiplied);
+  if (!options.capped_logits) return;
+  scale(false);
+  {
+    Tensor bent = e.tanh(logits);
+    logits = std::move(bent);
+  }
+  scale(true);
+}
+
 }  // namespace
 
 CausalLmOutput forward(Engine& e,
@@ -187,12 +180,9 @@ CausalLmOutput forward(Engine& e,
   }
   {
     ModuleScope scope(e, "lm_head");
-    output.logits = e.linear(hidden_states, model.lm_head, {});
+    output.logits = e.linear(hidden_states, model.lm_head, model.lm_head_bias);
   }
-  if (model.options.scaled_logits) {
-    Tensor scaled = e.div_scalar(output.logits);
-    output.logits = std::move(scaled);
-  }
+  rescale(e, output.logits, model.options);
   output.loss = causal_lm_loss(e, output.logits, batch.labels, num_items_in_batch);
   return output;
 }

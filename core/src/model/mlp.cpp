@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "model/activation.h"
 #include "model/linear.h"
 
 namespace peakline {
@@ -28,9 +29,30 @@ Tensor fused_product(Engine& e,
   Tensor activated;
   {
     ModuleScope act_scope(e, "mlp.act_fn", index);
-    activated = e.silu(gate);
+    activated = activation(e, gate, options.hidden_act);
   }
   return e.mul(std::move(parts[1]), std::move(activated));
+}
+
+// transformers 5.24, Starcoder2MLP.forward and PhiMLP.forward: one name for every result.
+Tensor plain_mlp(Engine& e,
+                 const Tensor& hidden_states,
+                 const DecoderLayer& layer,
+                 const ModelOptions& options,
+                 std::int32_t index) {
+  Tensor x = linear(e, hidden_states, layer.up_proj, options, index);
+  {
+    ModuleScope act_scope(e, "mlp.act", index);
+    Tensor activated = activation(e, x, options.hidden_act);
+    x = std::move(activated);
+  }
+  Tensor down = linear(e, x, layer.down_proj, options, index);
+  x = std::move(down);
+  if (options.block_dropout == BlockDropout::Inside) {
+    Tensor dropped = e.dropout(x);
+    x = std::move(dropped);
+  }
+  return x;
 }
 
 }  // namespace
@@ -43,6 +65,7 @@ Tensor mlp(Engine& e,
            const ModelOptions& options,
            std::int32_t index) {
   ModuleScope scope(e, "mlp", index);
+  if (options.plain_mlp) return plain_mlp(e, hidden_states, layer, options, index);
   if (options.fused_gate_up) {
     Tensor gate;
     Tensor product = fused_product(e, hidden_states, layer, options, index, gate);
@@ -57,7 +80,8 @@ Tensor mlp(Engine& e,
     Tensor activated;
     {
       ModuleScope act_scope(e, "mlp.act_fn", index);
-      activated = e.silu(std::move(gate));
+      activated = activation(e, gate, options.hidden_act);
+      gate.reset();
     }
     Tensor up = linear(e, hidden_states, layer.up_proj, options, index);
     product = e.mul(std::move(activated), std::move(up));

@@ -22,8 +22,12 @@ struct Linear {
   bool lora_dropout = false;
 };
 
+// Whether Liger's kernel computes a norm, and where its backward writes.
+enum class LigerNorm : std::uint8_t { None, InPlace, OutOfPlace };
+
 struct Norm {
   const char* name = "";
+  LigerNorm liger = LigerNorm::None;
   NormKind kind = NormKind::Rms;
   Tensor weight;  // [n]; undefined where the norm has none
   Tensor bias;    // [n]; fused layer norms only, may be undefined
@@ -35,36 +39,29 @@ struct DecoderLayer {
   Linear v_proj;               // [K * D, H]
   Linear qkv_proj;             // [(A + 2 * K) * D, H], in place of the three
   Linear o_proj;               // [H, A * D]
-  std::optional<Norm> q_norm;  // [D]
+  std::optional<Norm> q_norm;  // [D], or of all heads
   std::optional<Norm> k_norm;
   Linear gate_proj;     // [F, H]
   Linear up_proj;       // [F, H]
   Linear gate_up_proj;  // [2 * F, H], in place of both
   Linear down_proj;     // [H, F]
-  Norm input_layernorm;
-  Norm post_attention_layernorm;
+  // Of what each block reads, and of what it adds to the residual.
+  std::optional<Norm> attention_norm;
+  std::optional<Norm> attention_out_norm;
+  std::optional<Norm> mlp_norm;
+  std::optional<Norm> mlp_out_norm;
   bool sliding = false;
+  bool rotates = true;
 };
 
 // What the forward pass needs to know beside the parameters.
-struct ModelOptions {
-  std::int64_t num_attention_heads = 0;
-  std::int64_t num_key_value_heads = 0;
-  std::int64_t head_dim = 0;
-  std::optional<std::int64_t> sliding_window;  // tokens; only where some layer slides
+struct ModelOptions : DecoderStructure {
   bool has_full_layers = true;
-  bool fused_qkv = false;
-  bool rotary_slices = false;  // the rotation slices each head, turned or not
-  bool fused_gate_up = false;
-  bool residual_dropout = false;
   bool use_liger_kernel = false;
   bool eager_attention = false;  // else scaled_dot_product_attention
   bool efficient_attention =
       false;  // with heads repeated by hand, pinned to the memory-efficient kernel
   bool padded_batches = false;
-  bool scaled_embeddings = false;  // times a number of the config
-  bool scaled_residuals = false;
-  bool scaled_logits = false;
   bool gradient_checkpointing = false;
   bool use_reentrant = false;
   bool input_requires_grad = false;       // the hook of enable_input_require_grads on the embedding
@@ -76,9 +73,13 @@ struct CausalLm {
   Tensor embed_tokens;  // [V, H]
   std::vector<DecoderLayer> layers;
   Norm norm;
-  Tensor inv_freq;  // [D / 2] float32
+  Tensor inv_freq;  // [rotary_dim / 2] float32
   Tensor original_inv_freq;
-  Tensor lm_head;  // [V, H]; the embedding itself where tied
+  Tensor sliding_inv_freq;  // where sliding layers turn by tables of their own
+  Tensor sliding_original_inv_freq;
+  Tensor embedding_scale;  // []; where the embedding module multiplies
+  Tensor lm_head;          // [V, H]; the embedding itself where tied
+  Tensor lm_head_bias;     // [V], may be undefined
 };
 
 }  // namespace peakline

@@ -86,15 +86,12 @@ Tensor layer_norm_wide(Engine& e, const Tensor& input, const Norm& module) {
 
 }  // namespace
 
-Tensor norm(Engine& e,
-            const Tensor& input,
-            const Norm& module,
-            const ModelOptions& options,
-            std::int32_t layer) {
+Tensor norm(Engine& e, const Tensor& input, const Norm& module, std::int32_t layer) {
   ModuleScope scope(e, module.name, layer);
+  if (module.liger != LigerNorm::None)
+    return e.liger_rms_norm(input, module.weight, module.liger == LigerNorm::InPlace);
   switch (module.kind) {
     case NormKind::Rms:
-      if (options.use_liger_kernel) return e.liger_rms_norm(input, module.weight);
       return rms_norm(e, input, module);
     case NormKind::RmsWide:
       return rms_norm_wide(e, input, module);

@@ -6,10 +6,6 @@
 namespace peakline {
 
 // input [..., n] -> the same shape. A module: the caller's handle on `input` outlives the call.
-[[nodiscard]] Tensor norm(Engine& e,
-                          const Tensor& input,
-                          const Norm& module,
-                          const ModelOptions& options,
-                          std::int32_t layer);
+[[nodiscard]] Tensor norm(Engine& e, const Tensor& input, const Norm& module, std::int32_t layer);
 
 }  // namespace peakline

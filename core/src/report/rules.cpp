@@ -95,6 +95,10 @@ constexpr std::array kRules = {
          "Under mixed precision accelerate copies the returned logits to float32.",
          "accelerate/utils/operations.py, convert_outputs_to_fp32",
          "accelerate 1.15"},
+    Rule{"R043",
+         "Soft caps keep the tanh of whole logits, and in eager attention that of whole scores.",
+         "transformers/models/*/modeling_*.py, eager_attention_forward",
+         kTransformers},
     Rule{"R050",
          "foreach AdamW takes the square roots of all second moments at once: one more copy of the "
          "parameters.",
@@ -119,6 +123,11 @@ constexpr std::array kRules = {
          "transformers/models/*/modeling_*.py, *RMSNorm.forward; "
          "aten/src/ATen/autocast_mode.h, layer_norm",
          kTransformers},
+    Rule{"R062",
+         "An activation written out in Python keeps its steps: a float32 power and its sums under "
+         "autocast, where one kernel keeps its input alone.",
+         "transformers/activations.py, NewGELUActivation.forward",
+         kTransformers},
 };
 
 const Rule* by_id(std::string_view id) {
@@ -127,8 +136,12 @@ const Rule* by_id(std::string_view id) {
   return found == kRules.end() ? nullptr : &*found;
 }
 
+// "self_attn.q_proj", "mlp.down_proj": parts of a block that are no norm and no activation.
 bool is_projection(std::string_view module) {
-  return module.ends_with("_proj");
+  const auto has = [module](std::string_view part) {
+    return module.find(part) != std::string_view::npos;
+  };
+  return has(".") && !module.starts_with("model.") && !has("norm") && !has(".act");
 }
 
 std::string_view id_at_load(const EventTensor& tensor) {
@@ -169,12 +182,18 @@ bool is_of_mask(const EventTensor& tensor) {
           op == "where.self");
 }
 
+std::string_view module_of(const EventTensor& tensor) {
+  return tensor.module.name;
+}
+
 std::string_view id_of(const EventTensor& tensor) {
   const std::string_view op = tensor.op;
   if (tensor.phase == Phase::Load || tensor.role == Role::Optimizer) return id_at_load(tensor);
   if (op == "_foreach_sqrt") return "R050";
   if (op == "hidden:flash_backward") return "R033";
   if (op == "_softmax") return "R035";
+  if (op == "tanh")
+    return module_of(tensor).find("mlp") == std::string_view::npos ? "R043" : "R062";
   if (op == "_safe_softmax") return "R034";
   if (op == "where.self" && tensor.module.layer >= 0) return "R032";
   if (is_of_mask(tensor)) return "R030";

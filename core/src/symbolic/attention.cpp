@@ -293,6 +293,11 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
   if (halted_) return {};
   Tensor weights = softmax("_safe_softmax", scores, scores.dtype());
   scores.reset();
+  if (options.dropout) {
+    Tensor dropped = do_dropout(weights);
+    weights = std::move(dropped);
+    if (halted_) return {};
+  }
   // The returned pair is built from right to left: the weights' cast, which nobody takes, comes
   // first.
   Tensor weights_cast = to(weights, given);

@@ -68,6 +68,21 @@ void formula_split(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   outgoing[0] = engine.fresh("cat", node.input_sizes(0), dtype);
 }
 
+// stack_tensors_backward: each input's gradient is every second entry of the incoming one.
+void formula_stack(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  const SymbolicTensor& gradient = record_of(incoming[0]);
+  Shape sizes;
+  Shape strides;
+  for (int i = 0; i + 1 < gradient.sizes.rank(); ++i) {
+    sizes.push_back(gradient.sizes[i]);
+    strides.push_back(gradient.strides[i]);
+  }
+  for (int i = 0; i < node.num_inputs; ++i) {
+    if (node.needs(i))
+      outgoing[static_cast<std::size_t>(i)] = engine.alias(incoming[0], sizes, strides);
+  }
+}
+
 // cat_tensors_backward: each input's gradient is a slice of the incoming one.
 void formula_cat(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const int dim = static_cast<int>(node.number);
@@ -151,15 +166,15 @@ Tensor SymbolicEngine::do_expand(const Tensor& self, const Shape& shape) {
   return finish(node, alias(self, shape, strides));
 }
 
-Tensor SymbolicEngine::do_slice(const Tensor& self,
-                                int dim,
-                                std::int64_t start_at,
-                                std::int64_t end_at) {
+Tensor SymbolicEngine::do_slice(
+    const Tensor& self, int dim, std::int64_t start_at, std::int64_t end_at, std::int64_t step) {
   const SymbolicTensor& record = record_of(self);
   Node* node = start(formula_slice, {&self});
   Shape sizes = record.sizes;
-  sizes[dim] = end_at - start_at;
-  return finish(node, alias(self, sizes, record.strides));
+  sizes[dim] = divide_up(end_at - start_at, step);
+  Shape strides = record.strides;
+  strides[dim] *= step;
+  return finish(node, alias(self, sizes, strides));
 }
 
 void SymbolicEngine::split(const Tensor& self,
@@ -175,6 +190,13 @@ void SymbolicEngine::split(const Tensor& self,
     if (i > 0) ++node->references;
     attach(node, out[i], static_cast<std::int32_t>(i));
   }
+}
+
+Tensor SymbolicEngine::do_stack_last(const Tensor& first, const Tensor& second) {
+  Node* node = start(formula_stack, {&first, &second});
+  Shape sizes = first.sizes();
+  sizes.push_back(2);
+  return finish(node, fresh("stack", sizes, promote(first.dtype(), second.dtype())));
 }
 
 Tensor SymbolicEngine::do_cat(const Tensor& first, const Tensor& second, int dim) {

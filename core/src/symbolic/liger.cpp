@@ -22,8 +22,8 @@ std::int64_t next_power_of_two(std::int64_t n) {
   return power;
 }
 
-// The input's gradient overwrites the incoming one; the weight's is summed from one float32 row per
-// SM.
+// The input's gradient overwrites the incoming one, where that is allowed; the weight's is summed
+// from one float32 row per SM.
 void formula_rms_norm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   Tensor gradient = engine.contiguous(incoming[0]);
   const Shape sizes = gradient.sizes();
@@ -31,7 +31,10 @@ void formula_rms_norm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gr
   if (node.needs(1))
     partial = engine.fresh(
         "empty.memory_format", Shape{engine.device().sm_count, sizes[-1]}, DType::Float32);
-  outgoing[0] = engine.alias(gradient, sizes, contiguous_strides(sizes));
+  const bool in_place = node.number != 0;
+  Tensor written =
+      in_place ? gradient : engine.fresh("zeros_like", rows_of(sizes), gradient.dtype());
+  outgoing[0] = engine.alias(written, sizes, contiguous_strides(sizes));
   if (node.needs(1)) {
     Tensor sum = engine.fresh("sum.dim_IntList", Shape{sizes[-1]}, DType::Float32);
     outgoing[1] = engine.to(std::move(sum), node.dtype);
@@ -66,9 +69,12 @@ void formula_fused_loss(SymbolicEngine&, Node& node, Incoming&, Gradients& outgo
 
 }  // namespace
 
-Tensor SymbolicEngine::do_liger_rms_norm(const Tensor& input, const Tensor& weight) {
+Tensor SymbolicEngine::do_liger_rms_norm(const Tensor& input, const Tensor& weight, bool in_place) {
   Node* node = start(formula_rms_norm, {&input, &weight});
-  if (node != nullptr) node->dtype = weight.dtype();
+  if (node != nullptr) {
+    node->dtype = weight.dtype();
+    node->number = in_place ? 1 : 0;
+  }
   const NoGrad no_grad(*this);
   Tensor dense = do_contiguous(input);
   const Shape rows = rows_of(input.sizes());

@@ -108,6 +108,10 @@ void formula_rsqrt(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   outgoing[0] = engine.pointwise2("mul.Tensor", half, power);
 }
 
+void formula_tanh(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.pointwise2("tanh_backward", incoming[0], node.unpacked[0]);
+}
+
 void formula_silu(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   outgoing[0] = engine.pointwise2("silu_backward", incoming[0], node.unpacked[0]);
 }
@@ -191,11 +195,16 @@ Tensor SymbolicEngine::do_div_scalar(const Tensor& self) {
 Tensor SymbolicEngine::do_neg(const Tensor& self) {
   return unary("neg", self, formula_neg, false, false);
 }
-Tensor SymbolicEngine::do_square(const Tensor& self) {
+// pow is on autocast's float32 list.
+Tensor SymbolicEngine::do_square(const Tensor& self_) {
+  const Tensor self = autocast_wide(self_);
   return unary("pow.Tensor_Scalar", self, formula_square, true, false);
 }
 Tensor SymbolicEngine::do_rsqrt(const Tensor& self) {
   return unary("rsqrt", self, formula_rsqrt, false, true);
+}
+Tensor SymbolicEngine::do_tanh(const Tensor& self) {
+  return unary("tanh", self, formula_tanh, false, true);
 }
 Tensor SymbolicEngine::do_silu(const Tensor& self) {
   return unary("silu", self, formula_silu, true, false);

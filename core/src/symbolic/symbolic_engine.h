@@ -115,6 +115,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_neg(const Tensor& self) override;
   Tensor do_square(const Tensor& self) override;
   Tensor do_rsqrt(const Tensor& self) override;
+  Tensor do_tanh(const Tensor& self) override;
   Tensor do_silu(const Tensor& self) override;
   Tensor do_gelu(const Tensor& self) override;
   Tensor do_relu(const Tensor& self) override;
@@ -124,7 +125,12 @@ class SymbolicEngine final : public Engine {
   Tensor do_view(const Tensor& self, const Shape& shape) override;
   Tensor do_expand(const Tensor& self, const Shape& shape) override;
   Tensor do_unsqueeze(const Tensor& self, int dim) override;
-  Tensor do_slice(const Tensor& self, int dim, std::int64_t start, std::int64_t end) override;
+  Tensor do_slice(const Tensor& self,
+                  int dim,
+                  std::int64_t start,
+                  std::int64_t end,
+                  std::int64_t step) override;
+  Tensor do_stack_last(const Tensor& first, const Tensor& second) override;
   Tensor do_cat(const Tensor& first, const Tensor& second, int dim) override;
   Tensor do_mean_last(const Tensor& self) override;
   Tensor do_sum(const Tensor& self) override;
@@ -140,7 +146,7 @@ class SymbolicEngine final : public Engine {
                       const Tensor& mask,
                       const AttentionOptions& options) override;
   Tensor do_cross_entropy(const Tensor& logits, const Tensor& target) override;
-  Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight) override;
+  Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight, bool in_place) override;
   Tensor do_liger_silu_mul(const Tensor& gate, const Tensor& up) override;
   Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden,
                                              const Tensor& weight,

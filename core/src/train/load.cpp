@@ -66,7 +66,9 @@ class Loader {
       case ModuleRole::Down:
         return &layer.down_proj;
       case ModuleRole::AttentionNorm:
+      case ModuleRole::AttentionOutNorm:
       case ModuleRole::MlpNorm:
+      case ModuleRole::MlpOutNorm:
       case ModuleRole::QueryNorm:
       case ModuleRole::KeyNorm:
         break;
@@ -74,30 +76,31 @@ class Loader {
     return nullptr;
   }
 
-  static Norm& norm_of(DecoderLayer& layer, ModuleRole role) {
-    if (role == ModuleRole::QueryNorm) return layer.q_norm ? *layer.q_norm : layer.q_norm.emplace();
-    if (role == ModuleRole::KeyNorm) return layer.k_norm ? *layer.k_norm : layer.k_norm.emplace();
-    return role == ModuleRole::AttentionNorm ? layer.input_layernorm
-                                             : layer.post_attention_layernorm;
+  static std::optional<Norm>& norm_of(DecoderLayer& layer, ModuleRole role) {
+    switch (role) {
+      case ModuleRole::QueryNorm:
+        return layer.q_norm;
+      case ModuleRole::KeyNorm:
+        return layer.k_norm;
+      case ModuleRole::AttentionOutNorm:
+        return layer.attention_out_norm;
+      case ModuleRole::MlpNorm:
+        return layer.mlp_norm;
+      case ModuleRole::MlpOutNorm:
+        return layer.mlp_out_norm;
+      default:
+        return layer.attention_norm;
+    }
   }
 
   ModelOptions options() const {
     ModelOptions o;
-    o.num_attention_heads = shape_.num_attention_heads;
-    o.num_key_value_heads = shape_.num_key_value_heads;
-    o.head_dim = shape_.head_dim;
-    if (shape_.num_sliding_layers > 0) o.sliding_window = shape_.sliding_window;
-    o.has_full_layers = shape_.num_sliding_layers < shape_.num_hidden_layers;
-    o.fused_qkv = shape_.fused_qkv;
-    o.fused_gate_up = shape_.fused_gate_up;
-    o.rotary_slices = shape_.rotary_slices;
-    o.residual_dropout = shape_.residual_dropout;
-    o.scaled_embeddings = shape_.scaled_embeddings;
-    o.scaled_residuals = shape_.scaled_residuals;
-    o.scaled_logits = shape_.scaled_logits;
-    // Trainer leaves a model type that Liger does not know as it is.
-    o.use_liger_kernel = setup_.use_liger_kernel && shape_.liger_kernels;
-    o.eager_attention = setup_.attn_implementation == Attention::Eager;
+    static_cast<DecoderStructure&>(o) = shape_;
+    o.has_full_layers = shape_.sliding.count(shape_.num_hidden_layers) < shape_.num_hidden_layers;
+    o.use_liger_kernel = uses_liger();
+    const bool by_choice = setup_.attn_implementation == Attention::LibraryChoice;
+    o.eager_attention =
+        setup_.attn_implementation == Attention::Eager || (by_choice && shape_.eager_by_default);
     o.efficient_attention = setup_.attn_implementation == Attention::SdpaEfficient;
     o.padded_batches = setup_.attention_mask == AttentionMask::Padded;
     o.gradient_checkpointing = setup_.gradient_checkpointing;
@@ -118,11 +121,24 @@ class Loader {
     return tensor;
   }
 
-  Norm norm(const char* name, std::int64_t size) {
+  // liger_kernel 0.8.5, transformers/monkey_patch.py: what it does to the modules of a model.
+  LigerNorm liger_norm(bool in_head) const {
+    if (!uses_liger() || (in_head && shape_.liger_leaves_head_norms)) return LigerNorm::None;
+    const bool copies = layer_ < 0 ? shape_.liger_final_norm_copies : shape_.liger_layer_norms_copy;
+    return copies ? LigerNorm::OutOfPlace : LigerNorm::InPlace;
+  }
+
+  // Trainer leaves a model type that Liger does not know as it is.
+  bool uses_liger() const { return setup_.use_liger_kernel && shape_.liger_kernels; }
+
+  Norm norm(const char* name, std::int64_t size, bool in_head = false) {
     ModuleScope scope(e_, name, layer_);
     Norm made;
     made.name = name;
-    made.weight = parameter(Shape{size}, plain_dtype_, "ones");
+    made.kind = shape_.norm_kind;
+    made.liger = liger_norm(in_head);
+    if (shape_.norm_weight) made.weight = parameter(Shape{size}, plain_dtype_, "ones");
+    if (shape_.norm_bias) made.bias = parameter(Shape{size}, plain_dtype_, "zeros");
     return made;
   }
 
@@ -141,20 +157,27 @@ class Loader {
     if (!model.inv_freq.defined()) rotary();
     model.lm_head = shape_.tie_word_embeddings ? model.embed_tokens
                                                : named("lm_head", Shape{shape_.vocab_size, h});
+    if (shape_.lm_head_bias) model.lm_head_bias = named("lm_head", Shape{shape_.vocab_size});
+    if (shape_.embedding_holds_scale) {
+      model.embedding_scale = e_.factory("empty.memory_format", Shape{}, DType::Float32);
+      e_.mark(model.embedding_scale, Role::Buffer);
+    }
   }
 
   void layer_parameters(DecoderLayer& layer, std::size_t index) {
     layer_ = static_cast<std::int32_t>(index);
-    layer.sliding = is_sliding(static_cast<std::int64_t>(index));
+    layer.sliding = shape_.sliding.at(layer_);
+    layer.rotates = !shape_.unrotated.at(layer_);
     for (const LayerModule& m : modules_) {
       if (!m.is_projection()) {
-        norm_of(layer, m.role) = norm(m.path, m.out);
+        const bool in_head = m.role == ModuleRole::QueryNorm || m.role == ModuleRole::KeyNorm;
+        norm_of(layer, m.role) = norm(m.path, m.out, in_head);
         continue;
       }
       ModuleScope scope(e_, m.path, layer_);
       Linear& linear = *projection(layer, m.role);
       linear.name = m.path;
-      if (!quantised_) linear.weight = parameter(Shape{m.out, m.in}, plain_dtype_);
+      if (!is_packed(layer_, m)) linear.weight = parameter(Shape{m.out, m.in}, plain_dtype_);
       // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
       const DType bias_dtype =
           quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
@@ -162,24 +185,34 @@ class Loader {
     }
   }
 
-  bool is_sliding(std::int64_t index) const {
-    if (shape_.sliding_layers_first) return index < shape_.num_sliding_layers;
-    return index >= shape_.num_hidden_layers - shape_.num_sliding_layers;
-  }
-
   void rotary() {
     CausalLm& model = loaded_.model;
     ModuleScope scope(e_, "model.rotary_emb");
-    model.inv_freq = e_.factory("mul.Tensor", Shape{shape_.rotary_dim / 2}, DType::Float32);
-    model.original_inv_freq = e_.factory("clone", Shape{shape_.rotary_dim / 2}, DType::Float32);
-    e_.mark(model.inv_freq, Role::Buffer);
-    e_.mark(model.original_inv_freq, Role::Buffer);
+    frequencies(model.inv_freq, model.original_inv_freq);
+    if (shape_.two_rotations) frequencies(model.sliding_inv_freq, model.sliding_original_inv_freq);
+  }
+
+  void frequencies(Tensor& inv_freq, Tensor& original) {
+    const Shape shape{shape_.rotary_dim / 2};
+    inv_freq = e_.factory("mul.Tensor", shape, DType::Float32);
+    original = e_.factory("clone", shape, DType::Float32);
+    e_.mark(inv_freq, Role::Buffer);
+    e_.mark(original, Role::Buffer);
+  }
+
+  // transformers 5.24, quantizers/base.py, get_keys_to_not_convert: the module of a model's last
+  // parameter stays plain. That is the head, or a norm; without either, a projection.
+  bool is_packed(std::int64_t layer, const LayerModule& module) const {
+    if (!quantised_ || !module.is_projection()) return false;
+    const bool ends_with_layers = shape_.tie_word_embeddings && !shape_.norm_weight;
+    const bool last = layer + 1 == shape_.num_hidden_layers && module.role == ModuleRole::Down;
+    return !(ends_with_layers && last);
   }
 
   void pack_layers() {
     for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
       for (const LayerModule& m : modules_) {
-        if (!m.is_projection()) continue;
+        if (!is_packed(static_cast<std::int64_t>(i), m)) continue;
         ModuleScope scope(e_, m.path, static_cast<std::int32_t>(i));
         Linear& linear = *projection(loaded_.model.layers[i], m.role);
         linear.name = m.path;
@@ -227,19 +260,26 @@ class Loader {
     return setup_.lora.autocast_adapter_dtype ? DType::Float32 : setup_.dtype;
   }
 
+  // Those that are born in their final type stand before those that are cast to it at the end.
   void adapters() {
-    const DType dtype = adapter_dtype();
-    const std::int64_t r = setup_.lora.r;
-    for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
-      for (const LayerModule& m : modules_) {
-        if (!is_lora_target(setup_.lora, m)) continue;
-        ModuleScope scope(e_, m.path, static_cast<std::int32_t>(i));
-        Linear& linear = *projection(loaded_.model.layers[i], m.role);
-        linear.lora_a = adapter(Shape{r, m.in}, dtype);
-        linear.lora_b = adapter(Shape{m.out, r}, dtype);
-        linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
+    for (const bool cast : {false, true}) {
+      for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
+        for (const LayerModule& m : modules_) {
+          if (is_lora_target(setup_.lora, m)) adapt(i, m, cast);
+        }
       }
     }
+  }
+
+  void adapt(std::size_t layer, const LayerModule& m, bool cast) {
+    const DType dtype = adapter_dtype();
+    Linear& linear = *projection(loaded_.model.layers[layer], m.role);
+    const bool born = linear.weight.defined() && linear.weight.dtype() == dtype;
+    if (born == cast) return;
+    ModuleScope scope(e_, m.path, static_cast<std::int32_t>(layer));
+    linear.lora_a = adapter(Shape{setup_.lora.r, m.in}, dtype);
+    linear.lora_b = adapter(Shape{m.out, setup_.lora.r}, dtype);
+    linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
   }
 
   Tensor adapter(const Shape& shape, DType dtype) {
@@ -260,12 +300,18 @@ class Loader {
     for (DecoderLayer& layer : model.layers) {
       for (const LayerModule& m : modules_) collect_module(layer, m);
     }
-    add(model.norm.weight, false);
+    collect_norm(model.norm);
     if (!shape_.tie_word_embeddings) add(model.lm_head, true);
+    add(model.lm_head_bias, false);
+  }
+
+  void collect_norm(const Norm& norm) {
+    add(norm.weight, false);
+    add(norm.bias, false);
   }
 
   void collect_module(DecoderLayer& layer, const LayerModule& m) {
-    if (!m.is_projection()) return add(norm_of(layer, m.role).weight, false);
+    if (!m.is_projection()) return collect_norm(*norm_of(layer, m.role));
     const Linear& linear = *projection(layer, m.role);
     add(linear.weight, true);
     add(linear.bias, false);

@@ -9,8 +9,20 @@
 namespace peakline {
 namespace {
 
-std::string refused_activation(const DenseDecoder& shape) {
-  return shape.hidden_act == HiddenAct::Silu ? "" : "this activation function is not modelled yet";
+// Liger replaces parts of a model that it patches by its own; not all are modelled.
+std::string refused_kernels(const DenseDecoder& shape) {
+  if (shape.logit_scale != Scale::None)
+    return "Liger's kernels on a model with scaled logits are not modelled yet";
+  return "";
+}
+
+std::string refused_attention(const DenseDecoder& shape, const TrainSetup& setup) {
+  const Attention asked = setup.attn_implementation;
+  if (asked == Attention::FlashAttention2) return "flash_attention_2 is not modelled yet";
+  const bool fused = asked == Attention::Sdpa || asked == Attention::SdpaEfficient;
+  if (fused && shape.eager_by_default)
+    return "transformers has no sdpa attention for this model type: take eager";
+  return "";
 }
 
 }  // namespace
@@ -20,21 +32,19 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   if (setup.trainer != Trainer::Transformers && setup.trainer != Trainer::None) {
     return "only the transformers Trainer and a plain loop are modelled yet";
   }
-  if (setup.attn_implementation == Attention::FlashAttention2) {
-    return "flash_attention_2 is not modelled yet";
-  }
+  if (std::string reason = refused_attention(shape, setup); !reason.empty()) return reason;
   if (find_optimizer(setup.optim) == nullptr)
     return "the optimizer " + setup.optim + " is not modelled yet";
-  if (setup.use_liger_kernel && shape.scaled_logits) {
-    return "Liger's kernels on a model with scaled logits are not modelled yet";
+  if (setup.use_liger_kernel && shape.liger_kernels) {
+    if (std::string reason = refused_kernels(shape); !reason.empty()) return reason;
   }
   if (setup.use_cache) return "use_cache during training is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
-  if (setup.method == Method::Full) return refused_activation(shape);
+  if (setup.method == Method::Full) return "";
   if (setup.lora.use_dora) return "DoRA is not modelled yet";
   if (!setup.lora.modules_to_save.empty()) return "modules_to_save is not modelled yet";
   if (setup.lora.bias != "none") return "training biases beside adapters is not modelled yet";
-  return refused_activation(shape);
+  return "";
 }
 
 std::int64_t micro_batches_run(const TrainSetup& setup, History history) {
