@@ -1,6 +1,7 @@
 #include "architecture/layer_pattern.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace peakline {
 
@@ -14,7 +15,7 @@ std::int64_t LayerPattern::count(std::int64_t num_layers) const {
   if (layers <= 0 || cycle.empty()) return 0;
   const auto length = static_cast<std::int64_t>(cycle.size());
   const auto in_part = [this](std::int64_t part) {
-    return std::count(cycle.begin(), cycle.begin() + part, true);
+    return std::count(cycle.begin(), cycle.begin() + static_cast<std::ptrdiff_t>(part), true);
   };
   return layers / length * in_part(length) + in_part(layers % length);
 }
