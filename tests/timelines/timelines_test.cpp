@@ -116,6 +116,7 @@ TEST_CASE("structures one by one are event-equal to the real stack", "[timeline]
                                     "layer-norm-parallel",
                                     "norms-after",
                                     "norms-after-liger",
+                                    "norms-after-unrotated",
                                     "offset-norms",
                                     "plain-mlp-dropout",
                                     "soft-caps",

@@ -129,6 +129,23 @@ TEST_CASE("layers that know no positions", "[architecture]") {
   CHECK(dense(decoder("smollm3", R"("no_rope_layer_interval": 2)")).unrotated.count(22) == 11);
   CHECK(dense(decoder("smollm3", R"("no_rope_layer_interval": 23)")).unrotated.count(22) == 0);
   CHECK(dense(decoder("llama")).unrotated.count(22) == 0);
+  // Where some layers slide, those with full attention.
+  const DenseDecoder d = dense(decoder("exaone4", R"("sliding_window_pattern": 4)"));
+  CHECK(d.sliding.count(22) == 17);
+  CHECK(d.unrotated.count(22) == 5);
+  CHECK(d.unrotated.at(3));
+  CHECK(dense(decoder("exaone4", R"("sliding_window": null)")).unrotated.count(22) == 0);
+}
+
+TEST_CASE("a rotated part outside of a head is refused", "[architecture]") {
+  for (const char* factor : {"0", "-1", "1.5", "1e300"}) {
+    const std::string text =
+        decoder("stablelm", std::string("\"partial_rotary_factor\": ") + factor);
+    const Result<Architecture> architecture = build_architecture(*parse_model_config(text));
+    INFO(text);
+    REQUIRE_FALSE(architecture.has_value());
+    CHECK(architecture.error().front().where.ends_with("/partial_rotary_factor"));
+  }
 }
 
 TEST_CASE("what blocks, norms and rotations a family has", "[architecture]") {

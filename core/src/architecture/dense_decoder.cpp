@@ -183,7 +183,10 @@ void resolve_sliding(Fields& fields,
   const bool unrotated = has_variant(family, "sliding_where_unrotated");
   const bool by_flag = last || unrotated;
   std::int64_t interval = family.full_attention_interval;
-  if (interval > 0) interval = fields.size("sliding_window_pattern").value_or(interval);
+  // Some families write the pattern as letters, beside the list of layer types that counts.
+  const json::Value* pattern = fields.document().find("sliding_window_pattern");
+  if (interval > 0 && pattern && pattern->as_integer())
+    interval = fields.size("sliding_window_pattern").value_or(interval);
   if (!has_variant(family, "sliding_everywhere") && !by_flag && interval == 0) return;
   std::optional<std::int64_t> window = fields.size("sliding_window", 0);
   if (!window && fields.is_absent("sliding_window") && family.sliding_window > 0)
@@ -199,7 +202,11 @@ void resolve_sliding(Fields& fields,
   const json::Array* types = value ? value->as_array() : nullptr;
   if (types && !read_layer_types(*types, d))
     refuse(architecture, "The step of this model's kinds of attention is not modelled yet.");
-  if (d.sliding.count(d.num_hidden_layers) > 0) d.sliding_window = window;
+  if (d.sliding.count(d.num_hidden_layers) == 0) return;
+  d.sliding_window = window;
+  if (!has_variant(family, "unrotated_where_full")) return;
+  d.unrotated = d.sliding;
+  d.unrotated.cycle.flip();
 }
 
 // transformers 5.24, models/smollm3/configuration_smollm3.py: a list of one number a layer, or
@@ -233,6 +240,11 @@ void resolve_rotary(Fields& fields, const data::FamiliesRow& family, DenseDecode
     const json::Value* rope = fields.object(key);
     const json::Value* factor = rope ? rope->find("partial_rotary_factor") : nullptr;
     if (partial && factor && factor->as_real()) turned = *factor->as_real();
+  }
+  if (!(turned > 0.0 && turned <= 1.0)) {
+    fields.inconsistent("partial_rotary_factor",
+                        "got a number outside of (0, 1], expected the part of a head that turns");
+    turned = 1.0;
   }
   d.rotary_dim = static_cast<std::int64_t>(static_cast<double>(d.head_dim) * turned);
   d.two_rotations = has_variant(family, "two_rotations") && d.sliding_window &&
