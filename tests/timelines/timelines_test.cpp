@@ -119,12 +119,20 @@ TEST_CASE("structures one by one are event-equal to the real stack", "[timeline]
                                     "norms-after-unrotated",
                                     "offset-norms",
                                     "plain-mlp-dropout",
+                                    "rows-lora",
+                                    "rows-qlora",
+                                    "shared-head-eager",
+                                    "shared-head-full",
                                     "soft-caps",
                                     "soft-caps-liger",
+                                    "thirds-eager",
+                                    "thirds-lora",
                                     "two-rotations",
                                     "unrotated",
                                     "weightless-norms",
-                                    "weightless-qlora");
+                                    "weightless-qlora",
+                                    "window-full",
+                                    "window-lora");
   DYNAMIC_SECTION(name) {
     const std::filesystem::path folder = "tests/timelines/data";
     const std::filesystem::path path = folder / (name + ".json.gz");

@@ -190,14 +190,37 @@ TEST_CASE("what the step does not know is named, and still counted", "[architect
   }
   SECTION("another structure") {
     const Architecture a =
-        built(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
-        "n_positions": 1024, "vocab_size": 50257})");
+        built(R"({"model_type": "bloom", "hidden_size": 1024, "n_layer": 24, "n_head": 16,
+        "vocab_size": 250880})");
     CHECK_FALSE(a.dense);
-    CHECK(a.not_modelled.find("learned positions") != std::string::npos);
-    CHECK(a.parameters->total == Elements(124439808));
-    CHECK(a.num_layers == 12);
-    CHECK(a.vocab_size == 50257);
+    CHECK(a.not_modelled.find("alibi positions") != std::string::npos);
+    CHECK(a.parameters->total == Elements(559214592));
+    CHECK(a.num_layers == 24);
+    CHECK(a.vocab_size == 250880);
   }
+}
+
+TEST_CASE("a family's own names of fields are read, with what its class takes without them",
+          "[architecture]") {
+  const std::string sizes =
+      R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257)";
+  const DenseDecoder d = dense(sizes + R"(, "n_positions": 512})");
+  CHECK(d.hidden_size == 768);
+  CHECK(d.intermediate_size == 4 * 768);
+  CHECK(d.position_rows == 512);
+  CHECK(d.positions == Positions::Learned);
+  CHECK(d.hidden_act == HiddenAct::GeluUnfused);
+  CHECK(d.tie_word_embeddings);
+  CHECK(d.embedding_dropout);
+  CHECK(dense(sizes + R"(, "n_positions": 512, "n_inner": 100})").intermediate_size == 100);
+  CHECK_FALSE(dense(sizes + R"(, "n_positions": 512, "embd_pdrop": 0.0})").embedding_dropout);
+  const Result<ModelConfig> config = parse_model_config(
+      R"({"model_type": "gpt2", "n_embd": "wide", "n_layer": 12, "n_head": 12})");
+  REQUIRE(config);
+  const Result<Architecture> wrong = build_architecture(*config);
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().front().where == "/vocab_size");
+  CHECK(wrong.error().at(1).where == "/n_embd");
 }
 
 TEST_CASE("a class without a language-model head has two readings", "[architecture]") {

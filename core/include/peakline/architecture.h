@@ -59,6 +59,29 @@ enum class BlockDropout : std::uint8_t {
   AtResidual,  // a temporary of the sum
 };
 
+// How a model knows where a token stands.
+enum class Positions : std::uint8_t {
+  Rotary,
+  Learned,           // a table's rows, added to the embeddings before a mask is made
+  LearnedAfterMask,  // the same, after it
+  LearnedCounted,    // the rows counted by the batch's mask
+};
+
+// How the result of one projection becomes q, k and v.
+enum class QkvSplit : std::uint8_t {
+  None,          // three projections, or slices of one
+  Thirds,        // split in one node
+  SharedHead,    // all queries, one key, one value
+  ThirdsOfHead,  // each head's q, k and v side by side
+};
+
+// Which results a layer's Python frame keeps, and in what shape its mlp sees them.
+enum class LayerForm : std::uint8_t {
+  Usual,
+  NamedResults,  // every block's result has a name
+  Rows,          // the mlp sees [B * S, H]
+};
+
 // Which layers have a property: none before `begin`, from there in turn as the cycle says.
 struct LayerPattern {
   std::int64_t begin = 0;
@@ -84,6 +107,15 @@ struct DecoderStructure {
   bool splits_heads_last = false;    // once q, k and v are all made
   bool plain_mlp = false;            // up, activation, down: no gate
   bool fused_gate_up = false;        // one projection makes gate and up
+  QkvSplit qkv_split = QkvSplit::None;
+  Positions positions = Positions::Rotary;
+  LayerForm layer_form = LayerForm::Usual;
+  bool norms_after_sums = false;    // a block's norm comes after its residual
+  bool scaled_query = false;        // q times a number before attention
+  bool softmax_as_is = false;       // eager attention does not ask for a float32 softmax
+  bool windowed_scores = false;     // attention reads its window from a table of its own
+  bool returns_weights = false;     // a layer returns attention's weights beside its result
+  bool viewed_last_states = false;  // the last norm's result goes through a view
   HiddenAct hidden_act = HiddenAct::Silu;
   HeadNorm qk_norm = HeadNorm::None;
   RotaryKind rotary_kind = RotaryKind::Halves;
@@ -102,10 +134,15 @@ struct DecoderStructure {
 };
 
 struct DenseDecoder : DecoderStructure {
-  std::int64_t vocab_size = 0;                // V
-  std::int64_t hidden_size = 0;               // H
-  std::int64_t intermediate_size = 0;         // F
-  std::int64_t num_hidden_layers = 0;         // L
+  std::int64_t vocab_size = 0;         // V
+  std::int64_t hidden_size = 0;        // H
+  std::int64_t intermediate_size = 0;  // F
+  std::int64_t num_hidden_layers = 0;  // L
+  std::int64_t embedding_size = 0;     // of a token's row; H unless projected in and out
+  std::int64_t position_rows = 0;      // of the table, where positions are learned
+  bool input_major = false;            // weights lie [in, out]
+  bool final_norm = true;
+  bool triangle_buffer = false;               // a lower triangle of all positions is kept
   std::span<const std::string_view> modules;  // "role path" lines; empty: the usual names
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
@@ -116,6 +153,7 @@ struct DenseDecoder : DecoderStructure {
   bool norm_weight = true;
   bool norm_bias = false;
   LayerPattern sliding;
+  LayerPattern local;             // layers whose own table leaves far tokens out
   LayerPattern unrotated;         // layers that know no positions
   bool eager_by_default = false;  // the class takes no scaled_dot_product_attention
   bool liger_kernels = false;     // liger-kernel 0.8.5 patches this model type

@@ -298,6 +298,22 @@ class Engine {
     input.reset();
     return out;
   }
+  // torch.addmm: [N, in] x [in, out] + [out].
+  Tensor addmm(const Tensor& bias, Tensor input, const Tensor& weight) {
+    if (!ready(input, weight)) return {};
+    Tensor out = do_addmm(bias, input, weight);
+    input.reset();
+    return out;
+  }
+  // torch.where(condition, self, a number)
+  Tensor where(const Tensor& condition, Tensor self) {
+    if (!ready(condition, self)) return {};
+    Tensor out = do_where(condition, self);
+    self.reset();
+    return out;
+  }
+  // F.softmax without a type: autocast makes it float32.
+  Tensor softmax_as_is(Tensor self) { return consume(&Engine::do_softmax_as_is, self); }
   // F.layer_norm over the last dimension; weight [n] and bias [n] may be undefined.
   Tensor layer_norm(Tensor input, const Tensor& weight, const Tensor& bias) {
     if (!ready(input)) return {};
@@ -412,6 +428,9 @@ class Engine {
   virtual Tensor do_sum(const Tensor& self) = 0;
   virtual Tensor do_embedding(const Tensor& weight, const Tensor& indices) = 0;
   virtual Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
+  virtual Tensor do_addmm(const Tensor& bias, const Tensor& input, const Tensor& weight) = 0;
+  virtual Tensor do_where(const Tensor& condition, const Tensor& self) = 0;
+  virtual Tensor do_softmax_as_is(const Tensor& self) = 0;
   virtual Tensor do_layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
   virtual Tensor do_linear_4bit(const Tensor& input,
                                 const Packed4bit& weight,

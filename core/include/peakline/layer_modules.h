@@ -28,6 +28,8 @@ enum class ModuleRole : std::uint8_t {
   Up,
   GateUp,  // in place of both
   Down,
+  ProjectIn,   // outside of the layers, from a token's row to H
+  ProjectOut,  // and back
 };
 
 struct LayerModule {
@@ -45,6 +47,9 @@ struct LayerModule {
 
 // In the order in which transformers' module registers them, which is that of its parameters.
 [[nodiscard]] std::vector<LayerModule> layer_modules(const DenseDecoder& decoder);
+
+// The projections outside of the layers but for the head.
+[[nodiscard]] std::vector<LayerModule> outer_projections(const DenseDecoder& decoder);
 
 // The path of a module outside the layers: "embedding", "layers", "final_norm", "positions".
 [[nodiscard]] const char* module_path(const DenseDecoder& decoder, std::string_view role);

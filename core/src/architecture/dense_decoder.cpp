@@ -1,6 +1,7 @@
 #include "architecture/dense_decoder.h"
 
 #include "architecture/layer_pattern.h"
+#include "architecture/positions.h"
 #include "parse/shortened.h"
 
 namespace peakline {
@@ -27,7 +28,8 @@ void refuse(Architecture& architecture, std::string sentence) {
 void resolve_sizes(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
   d.vocab_size = fields.required_size("vocab_size");
   d.hidden_size = fields.required_size("hidden_size");
-  d.intermediate_size = fields.required_size("intermediate_size");
+  const bool fourfold = has_variant(family, "fourfold_mlp") && !fields.has("intermediate_size");
+  d.intermediate_size = fourfold ? 4 * d.hidden_size : fields.required_size("intermediate_size");
   d.num_hidden_layers = fields.required_size("num_hidden_layers");
   d.num_attention_heads = fields.required_size("num_attention_heads");
   // Absent is the config class's default, null is one key head per query head.
@@ -35,6 +37,8 @@ void resolve_sizes(Fields& fields, const data::FamiliesRow& family, DenseDecoder
   const std::int64_t fallback =
       absent && family.num_key_value_heads > 0 ? family.num_key_value_heads : d.num_attention_heads;
   d.num_key_value_heads = fields.size("num_key_value_heads").value_or(fallback);
+  if (has_variant(family, "multi_query_field") && fields.flag("multi_query").value_or(true))
+    d.num_key_value_heads = 1;
   if (const auto head_dim = fields.size("head_dim")) {
     d.head_dim = *head_dim;
   } else if (fields.is_absent("head_dim") && family.head_dim > 0) {
@@ -279,6 +283,7 @@ void resolve_dense_decoder(Fields& fields,
                            const data::FamiliesRow& family,
                            Architecture& architecture) {
   DenseDecoder d;
+  fields.rename(family.fields);
   d.modules = family.modules;
   d.liger_kernels = has_variant(family, "liger_kernels");
   d.liger_leaves_head_norms = has_variant(family, "liger_leaves_head_norms");
@@ -295,6 +300,7 @@ void resolve_dense_decoder(Fields& fields,
   resolve_sliding(fields, family, d, architecture);
   resolve_rotary(fields, family, d);
   resolve_activation(fields, family, d, architecture);
+  resolve_positions(fields, family, d, architecture);
   d.tie_word_embeddings =
       fields.flag("tie_word_embeddings").value_or(has_variant(family, "tied_by_default"));
   architecture.dense = d;
@@ -317,15 +323,18 @@ Parameters count_parameters(const DenseDecoder& d, const Task& task) {
 
   Parameters p;
   p.exact = true;
-  p.embedding = one * d.vocab_size * d.hidden_size;
+  p.embedding = one * d.vocab_size * d.embedding_size;
   if (task.head == Head::LanguageModel && !d.tie_word_embeddings) p.head = p.embedding;
   if (task.head == Head::LanguageModel && d.lm_head_bias) p.head += one * d.vocab_size;
   const bool labelled = task.head == Head::Classification || task.head == Head::TokenLabels;
-  if (labelled) p.head = one * task.num_labels * d.hidden_size;                 // [labels, H]
-  if (task.head == Head::TokenLabels) p.head += one * task.num_labels;          // its bias
-  if (task.head == Head::Question) p.head = one * 2 * d.hidden_size + one * 2;  // [2, H]
+  if (labelled) p.head = one * task.num_labels * d.embedding_size;                 // [labels, W]
+  if (task.head == Head::TokenLabels) p.head += one * task.num_labels;             // its bias
+  if (task.head == Head::Question) p.head = one * 2 * d.embedding_size + one * 2;  // [2, H]
+  p.embedding += one * d.position_rows * d.hidden_size;
   p.linear = linear * d.num_hidden_layers;
-  p.other = small * d.num_hidden_layers + norm_size;  // and the last norm
+  for (const LayerModule& m : outer_projections(d)) p.linear += one * m.in * m.out;
+  p.other = small * d.num_hidden_layers;
+  if (d.final_norm) p.other += norm_size;
   p.total = p.embedding + p.head + p.linear + p.other;
   return p;
 }

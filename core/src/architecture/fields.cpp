@@ -1,9 +1,50 @@
 #include "architecture/fields.h"
 
+#include <cstdlib>
+
 namespace peakline {
 
+namespace {
+
+struct Words {
+  std::string_view key;
+  std::string_view name;
+  std::string_view usual;
+};
+
+Words words_of(std::string_view line) {
+  const std::size_t first = line.find(' ');
+  const std::size_t second = line.find(' ', first + 1);
+  Words words;
+  words.key = line.substr(0, first);
+  words.name = line.substr(first + 1, second - first - 1);
+  if (second != std::string_view::npos) words.usual = line.substr(second + 1);
+  return words;
+}
+
+}  // namespace
+
+std::string_view Fields::name_of(std::string_view key) const {
+  std::string_view first;
+  for (const std::string_view line : names_) {
+    const Words words = words_of(line);
+    if (words.key != key) continue;
+    if (document_.find(words.name)) return words.name;
+    if (first.empty()) first = words.name;
+  }
+  return first.empty() || document_.find(key) ? key : first;
+}
+
+std::string_view Fields::usual(std::string_view key) const {
+  for (const std::string_view line : names_) {
+    const Words words = words_of(line);
+    if (words.key == key && !words.usual.empty()) return words.usual;
+  }
+  return {};
+}
+
 const json::Value* Fields::present(std::string_view key) const {
-  const json::Value* value = document_.find(key);
+  const json::Value* value = document_.find(name_of(key));
   return value && !value->is_null() ? value : nullptr;
 }
 
@@ -12,7 +53,7 @@ bool Fields::has(std::string_view key) const {
 }
 
 std::string Fields::pointer(std::string_view key) const {
-  return place_ + "/" + std::string(key);
+  return place_ + "/" + std::string(name_of(key));
 }
 
 void Fields::wrong_type(std::string_view key, const json::Value& value, std::string_view expected) {
@@ -31,12 +72,12 @@ void Fields::inconsistent(std::string_view key, std::string message, std::string
 std::int64_t Fields::required_size(std::string_view key) {
   if (!has(key)) {
     const bool null = !is_absent(key);
-    errors_.push_back(
-        {ErrorCode::ConfigMissingKey,
-         pointer(key),
-         null ? "got null, expected an integer"
-              : "got no " + std::string(key) + ", expected an integer",
-         "Is the file complete? Every model of this shape names its " + std::string(key) + "."});
+    errors_.push_back({ErrorCode::ConfigMissingKey,
+                       pointer(key),
+                       null ? "got null, expected an integer"
+                            : "got no " + std::string(name_of(key)) + ", expected an integer",
+                       "Is the file complete? Every model of this shape names its " +
+                           std::string(name_of(key)) + "."});
     return 1;
   }
   return size(key).value_or(1);
@@ -64,6 +105,7 @@ std::optional<std::int64_t> Fields::size(std::string_view key, std::int64_t low)
 
 std::optional<bool> Fields::flag(std::string_view key) {
   const json::Value* value = present(key);
+  if (!value && is_absent(key) && !usual(key).empty()) return usual(key) == "true";
   if (!value) return std::nullopt;
   if (const bool* flag = value->as_bool()) return *flag;
   wrong_type(key, *value, "true or false");
@@ -72,6 +114,7 @@ std::optional<bool> Fields::flag(std::string_view key) {
 
 std::optional<std::string> Fields::text(std::string_view key) {
   const json::Value* value = present(key);
+  if (!value && is_absent(key) && !usual(key).empty()) return std::string(usual(key));
   if (!value) return std::nullopt;
   if (const std::string* text = value->as_string()) return *text;
   wrong_type(key, *value, "a string");
@@ -80,6 +123,9 @@ std::optional<std::string> Fields::text(std::string_view key) {
 
 double Fields::number(std::string_view key, double absent) {
   const json::Value* value = present(key);
+  // The end of a literal: it stops at a zero.
+  if (!value && is_absent(key) && !usual(key).empty())
+    return std::strtod(usual(key).data(), nullptr);
   if (!value) return absent;
   if (const double* real = value->as_real()) return *real;
   if (const std::int64_t* integer = value->as_integer()) return static_cast<double>(*integer);

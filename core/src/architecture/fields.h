@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "peakline/json.h"
@@ -19,8 +20,12 @@ class Fields {
   Fields(const json::Value& document, std::string place, Errors& errors)
       : document_(document), place_(std::move(place)), errors_(errors) {}
 
+  // Lines "key name [usual]": what a family calls a field, and what its config class takes where it
+  // is absent. Several names of one key are tried in turn.
+  void rename(std::span<const std::string_view> lines) { names_ = lines; }
+
   [[nodiscard]] bool has(std::string_view key) const;  // present, and not null
-  [[nodiscard]] bool is_absent(std::string_view key) const { return !document_.find(key); }
+  [[nodiscard]] bool is_absent(std::string_view key) const { return !document_.find(name_of(key)); }
 
   // A size from `low` to kMaxDimension; reports where it is missing. 1 where there was a mistake.
   [[nodiscard]] std::int64_t required_size(std::string_view key);
@@ -40,12 +45,17 @@ class Fields {
 
  private:
   void wrong_type(std::string_view key, const json::Value& value, std::string_view expected);
+  // The name under which the config has the key; the family's first one where it has none.
+  [[nodiscard]] std::string_view name_of(std::string_view key) const;
+  // The third word of the key's line.
+  [[nodiscard]] std::string_view usual(std::string_view key) const;
   [[nodiscard]] std::string pointer(std::string_view key) const;
   [[nodiscard]] const json::Value* present(std::string_view key) const;
 
   const json::Value& document_;
   std::string place_;
   Errors& errors_;
+  std::span<const std::string_view> names_;
 };
 
 }  // namespace peakline

@@ -115,6 +115,14 @@ std::vector<LayerModule> layer_modules(const DenseDecoder& decoder) {
   return modules;
 }
 
+std::vector<LayerModule> outer_projections(const DenseDecoder& decoder) {
+  const std::int64_t w = decoder.embedding_size;
+  const std::int64_t h = decoder.hidden_size;
+  if (w == h) return {};
+  return {{ModuleRole::ProjectOut, module_path(decoder, "project_out"), h, w, false},
+          {ModuleRole::ProjectIn, module_path(decoder, "project_in"), w, h, false}};
+}
+
 const char* module_path(const DenseDecoder& decoder, std::string_view role) {
   for (const std::string_view line : lines_of(decoder)) {
     if (role_of(line) == role) return path_of(line);

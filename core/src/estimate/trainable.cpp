@@ -13,7 +13,11 @@ Elements adapter_parameters(const DenseDecoder& decoder, const LoraSetup& lora) 
   for (const LayerModule& module : layer_modules(decoder)) {
     if (is_lora_target(lora, module)) sum += Elements(module.in + module.out) * lora.r;
   }
-  return sum * decoder.num_hidden_layers;
+  sum = sum * decoder.num_hidden_layers;
+  for (const LayerModule& module : outer_projections(decoder)) {
+    if (is_lora_target(lora, module)) sum += Elements(module.in + module.out) * lora.r;
+  }
+  return sum;
 }
 
 }  // namespace

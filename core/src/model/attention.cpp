@@ -3,7 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/heads.h"
 #include "model/linear.h"
+#include "model/local_attention.h"
 #include "model/norm.h"
 
 namespace peakline {
@@ -44,6 +46,23 @@ Tensor project_normed(Engine& e,
   Tensor projected = linear(e, hidden_states, projection, options, index);
   if (!module) return projected;
   return norm(e, projected, *module, index);
+}
+
+// transformers 5.24, OPTAttention.forward: q is scaled and split before the others are made.
+Heads project_scaled_query(Engine& e,
+                           const Tensor& hidden_states,
+                           const DecoderLayer& layer,
+                           const ModelOptions& options,
+                           std::int32_t index) {
+  Heads heads;
+  heads.query = linear(e, hidden_states, layer.q_proj, options, index);
+  Tensor scaled = e.mul_scalar(std::move(heads.query));
+  heads.query = view_heads(e, std::move(scaled), options);
+  heads.key = linear(e, hidden_states, layer.k_proj, options, index);
+  heads.value = linear(e, hidden_states, layer.v_proj, options, index);
+  heads.key = view_heads(e, std::move(heads.key), options);
+  heads.value = view_heads(e, std::move(heads.value), options);
+  return heads;
 }
 
 // transformers 5.24, Olmo2Attention.forward and StableLmAttention.forward: heads are split once all
@@ -92,6 +111,7 @@ Heads project(Engine& e,
               const DecoderLayer& layer,
               const ModelOptions& options,
               std::int32_t index) {
+  if (options.scaled_query) return project_scaled_query(e, hidden_states, layer, options, index);
   if (options.norms_split_heads) return project_then_norm(e, hidden_states, layer, options, index);
   if (options.splits_heads_last) return project_then_split(e, hidden_states, layer, options, index);
   Heads heads;
@@ -111,6 +131,14 @@ Heads project_fused(Engine& e,
                     const ModelOptions& options,
                     std::int32_t index) {
   Heads heads;
+  if (options.qkv_split != QkvSplit::None) {
+    Tensor projected = linear(e, hidden_states, layer.qkv_proj, options, index);
+    SplitHeads split = split_projection(e, std::move(projected), options);
+    heads.query = std::move(split.query);
+    heads.key = std::move(split.key);
+    heads.value = std::move(split.value);
+    return heads;
+  }
   heads.fused = linear(e, hidden_states, layer.qkv_proj, options, index);
   const std::int64_t query = options.num_attention_heads * options.head_dim;
   const std::int64_t key = query + options.num_key_value_heads * options.head_dim;
@@ -164,7 +192,9 @@ Attended eager_attention_forward(Engine& e,
     out.weights = std::move(masked);
   }
   {
-    Tensor probabilities = e.softmax_last(out.weights, DType::Float32);
+    Tensor probabilities = options.softmax_as_is ? e.softmax_as_is(out.weights)
+                                                 : e.softmax_last(out.weights, DType::Float32);
+    if (options.softmax_as_is) out.weights.reset();  // the name is bound anew
     Tensor cast = e.to(std::move(probabilities), query.dtype());
     out.weights = std::move(cast);
   }
@@ -229,9 +259,11 @@ Attended attention(Engine& e,
   ModuleScope scope(e, "self_attn", index);
   Heads heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
                                   : project(e, hidden_states, layer, options, index);
-  if (layer.rotates) rotate(e, heads, rotation, options);
+  if (rotation.cos.defined() && layer.rotates) rotate(e, heads, rotation, options);
   Attended out;
-  if (options.eager_attention) {
+  if (options.windowed_scores) {
+    out = windowed_attention(e, heads.query, heads.key, heads.value, layer.window, mask, options);
+  } else if (options.eager_attention) {
     out = eager_attention_forward(e, heads.query, heads.key, heads.value, mask, options);
   } else {
     out.hidden_states =

@@ -1,8 +1,11 @@
 #include "model/causal_lm.h"
 
+#include <memory>
 #include <utility>
 
 #include "model/decoder_layer.h"
+#include "model/learned_positions.h"
+#include "model/linear.h"
 #include "model/mask.h"
 #include "model/norm.h"
 #include "model/rotary.h"
@@ -60,45 +63,77 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
   ModuleScope scope(e, "model");
   const ModelOptions& options = model.options;
   Tensor inputs_embeds = embed(e, model, batch.input_ids);
-  Tensor position_ids;
-  {
-    Tensor range = e.factory("arange", Shape{batch.input_ids.size(1)}, DType::Int64);
-    Tensor shifted = e.add_scalar(std::move(range));
-    position_ids = e.unsqueeze(std::move(shifted), 0);
+  const bool learned = options.positions != Positions::Rotary;
+  const LearnedPositions counted = learned_positions(e, model, batch);
+  const Tensor& position_ids = counted.position_ids;
+  Tensor position_embeds;
+  Tensor hidden_states = learned ? Tensor{} : inputs_embeds;
+  if (options.positions == Positions::Learned) {
+    position_embeds = embed_positions(e, model, position_ids);
+    hidden_states = e.add(inputs_embeds, position_embeds);
   }
-  const Masks masks = causal_masks(e, model, batch, position_ids, inputs_embeds.dtype());
-  Tensor hidden_states = inputs_embeds;
+  // Positions that the mask counted are not given on.
+  const bool given = options.positions != Positions::LearnedCounted;
+  const Masks masks =
+      causal_masks(e, model, batch, given ? position_ids : Tensor{}, inputs_embeds.dtype());
+  if (learned && !position_embeds.defined()) {
+    position_embeds = embed_positions(e, model, position_ids);
+    if (model.project_in) {
+      Tensor wide = linear(e, inputs_embeds, *model.project_in, options, -1);
+      inputs_embeds = std::move(wide);
+    }
+    hidden_states = e.add(inputs_embeds, position_embeds);
+  }
   if (options.embedding_dropout) {
     Tensor dropped = e.dropout(hidden_states);
     hidden_states = std::move(dropped);
   }
   const DType dtype = hidden_states.dtype();
-  const Rotation whole =
-      rotary_embedding(e, model.inv_freq, options.rotary_kind, position_ids, dtype);
+  Rotation whole;
+  if (!learned)
+    whole = rotary_embedding(e, model.inv_freq, options.rotary_kind, position_ids, dtype);
   Rotation sliding;
   if (options.two_rotations) {
     sliding = rotary_embedding(e, model.sliding_inv_freq, options.rotary_kind, position_ids, dtype);
   }
+  // Where a layer returns a pair, the loop's name for it keeps the weights until the next one's.
+  std::shared_ptr<Tensor> held;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const DecoderLayer& layer = model.layers[i];
     const Tensor& mask = layer.sliding ? masks.sliding : masks.full;
     const Rotation& rotation = options.two_rotations && layer.sliding ? sliding : whole;
     const auto index = static_cast<std::int32_t>(i);
     Tensor next;
+    const auto weights = std::make_shared<Tensor>();
     if (options.gradient_checkpointing) {
-      // The layer's keyword arguments live as long as its checkpoint does.
-      auto run = [&e, &layer, &options, rotation, mask, position_ids, index](const Tensor& input) {
-        return decoder_layer(e, input, layer, rotation, mask, options, index);
+      // The layer's keyword arguments live as long as its checkpoint does; when it runs again,
+      // nobody waits for the weights.
+      const std::weak_ptr<Tensor> waiting = weights;
+      auto run = [&e, &layer, &options, rotation, mask, position_ids, index, waiting](
+                     const Tensor& input) {
+        Tensor unused;
+        const std::shared_ptr<Tensor> place = waiting.lock();
+        return decoder_layer(
+            e, input, layer, rotation, mask, options, index, place ? *place : unused);
       };
       next = e.checkpoint(std::move(run), hidden_states, options.use_reentrant);
     } else {
-      next = decoder_layer(e, hidden_states, layer, rotation, mask, options, index);
+      next = decoder_layer(e, hidden_states, layer, rotation, mask, options, index, *weights);
     }
     hidden_states = std::move(next);
+    if (options.returns_weights) held = weights;
   }
-  {
-    Tensor normed = norm(e, hidden_states, model.norm, -1);
+  if (model.norm) {
+    Tensor normed = norm(e, hidden_states, *model.norm, -1);
     hidden_states = std::move(normed);
+  }
+  if (model.project_out) {
+    Tensor narrow = linear(e, hidden_states, *model.project_out, options, -1);
+    hidden_states = std::move(narrow);
+  }
+  if (options.viewed_last_states) {
+    Tensor viewed = e.view(hidden_states, hidden_states.sizes());
+    hidden_states = std::move(viewed);
   }
   return hidden_states;
 }

@@ -4,6 +4,7 @@
 
 #include "model/attention.h"
 #include "model/mlp.h"
+#include "model/named_layer.h"
 #include "model/norm.h"
 
 namespace peakline {
@@ -108,8 +109,13 @@ Tensor decoder_layer(Engine& e,
                      const Rotation& rotation,
                      const Tensor& mask,
                      const ModelOptions& options,
-                     std::int32_t index) {
+                     std::int32_t index,
+                     Tensor& weights) {
   ModuleScope scope(e, "", index);
+  if (options.layer_form == LayerForm::NamedResults)
+    return layer_of_named_results(e, input, layer, rotation, mask, options, index, weights);
+  if (options.layer_form == LayerForm::Rows)
+    return layer_of_rows(e, input, layer, rotation, mask, options, index);
   if (options.parallel_blocks)
     return blocks_in_parallel(e, input, layer, rotation, mask, options, index);
   return blocks_in_turn(e, input, layer, rotation, mask, options, index);

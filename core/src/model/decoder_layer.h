@@ -6,13 +6,15 @@
 
 namespace peakline {
 
-// input [B, S, H] -> [B, S, H]; `mask` as for attention.
+// input [B, S, H] -> [B, S, H]; `mask` as for attention;
+// `weights` become those of eager attention where the layer returns them.
 [[nodiscard]] Tensor decoder_layer(Engine& e,
                                    const Tensor& input,
                                    const DecoderLayer& layer,
                                    const Rotation& rotation,
                                    const Tensor& mask,
                                    const ModelOptions& options,
-                                   std::int32_t index);
+                                   std::int32_t index,
+                                   Tensor& weights);
 
 }  // namespace peakline

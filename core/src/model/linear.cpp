@@ -14,11 +14,23 @@ Tensor linear_4bit(Engine& e, const Tensor& input, const Linear& module, DType c
   return e.to(std::move(out), input.dtype());
 }
 
+// transformers 5.24, pytorch_utils.py, Conv1D.forward: a linear layer whose weight lies [in, out].
+Tensor conv1d(Engine& e, const Tensor& input, const Linear& module) {
+  Shape shape = input.sizes();
+  if (shape.rank() == 0) return {};
+  const Shape rows{shape.numel().count() / shape[-1], shape[-1]};
+  Tensor flat = e.view(input, rows);
+  Tensor out = e.addmm(module.bias, std::move(flat), module.weight);
+  shape[-1] = out.size(-1);
+  return e.view(std::move(out), shape);
+}
+
 Tensor base_layer(Engine& e,
                   const Tensor& input,
                   const Linear& module,
                   const ModelOptions& options) {
   if (module.packed != nullptr) return linear_4bit(e, input, module, options.compute_dtype);
+  if (module.input_major) return conv1d(e, input, module);
   return e.linear(input, module.weight, module.bias);
 }
 

@@ -91,7 +91,7 @@ Tensor causal_mask(Engine& e,
   Tensor padding;
   if (attention_mask.defined()) {
     padding = e.to(attention_mask, DType::Bool);
-  } else {
+  } else if (position_ids.defined()) {
     look_for_packed_sequences(e, position_ids, request.batch, request.length);
   }
   const bool window_reached = request.sliding_window && request.length >= *request.sliding_window;

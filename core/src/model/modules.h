@@ -20,6 +20,7 @@ struct Linear {
   Tensor lora_a;  // [R, in], undefined without an adapter
   Tensor lora_b;  // [out, R]
   bool lora_dropout = false;
+  bool input_major = false;  // the weight lies [in, out]
 };
 
 // Whether Liger's kernel computes a norm, and where its backward writes.
@@ -50,6 +51,7 @@ struct DecoderLayer {
   std::optional<Norm> attention_out_norm;
   std::optional<Norm> mlp_norm;
   std::optional<Norm> mlp_out_norm;
+  Tensor window;  // bool [P, P], where attention reads its window from a table
   bool sliding = false;
   bool rotates = true;
 };
@@ -70,13 +72,17 @@ struct ModelOptions : DecoderStructure {
 
 struct CausalLm {
   ModelOptions options;
-  Tensor embed_tokens;  // [V, H]
+  Tensor embed_tokens;                // [V, H]
+  Tensor embed_positions;             // [P, H], where positions are learned
+  std::optional<Linear> project_in;   // [H, W], where tokens' rows are narrower
+  std::optional<Linear> project_out;  // [W, H]
   std::vector<DecoderLayer> layers;
-  Norm norm;
+  std::optional<Norm> norm;
   Tensor inv_freq;  // [rotary_dim / 2] float32
   Tensor original_inv_freq;
   Tensor sliding_inv_freq;  // where sliding layers turn by tables of their own
   Tensor sliding_original_inv_freq;
+  Tensor triangle;         // bool [P, P], kept by some and read by none
   Tensor embedding_scale;  // []; where the embedding module multiplies
   Tensor lm_head;          // [V, H]; the embedding itself where tied
   Tensor lm_head_bias;     // [V], may be undefined

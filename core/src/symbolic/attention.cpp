@@ -149,6 +149,11 @@ Tensor SymbolicEngine::do_softmax_last(const Tensor& self, DType dtype) {
   return halted_ ? Tensor{} : softmax("_softmax", wide, dtype);
 }
 
+Tensor SymbolicEngine::do_softmax_as_is(const Tensor& self) {
+  const Tensor input = autocast_wide(self);
+  return softmax("_softmax", input, input.dtype());
+}
+
 Tensor SymbolicEngine::softmax(const char* op, const Tensor& self, DType dtype) {
   Node* node = start(formula_softmax, {&self});
   if (node != nullptr) node->dtype = self.dtype();

@@ -94,6 +94,17 @@ void formula_4bit(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
   outgoing[0] = engine.matmul(incoming[0], std::move(factor));
 }
 
+// at::native::should_fold: leading dimensions that no view joins are not joined by a copy either,
+// where nothing needs a gradient.
+bool folds(const Tensor& self) {
+  if (self.requires_grad()) return true;
+  const SymbolicTensor& record = record_of(self);
+  for (int i = 0; i + 2 < record.sizes.rank(); ++i) {
+    if (record.strides[i] != record.strides[i + 1] * record.sizes[i + 1]) return false;
+  }
+  return true;
+}
+
 Shape with_last(Shape shape, std::int64_t last) {
   shape[-1] = last;
   return shape;
@@ -146,6 +157,13 @@ Tensor SymbolicEngine::do_linear(const Tensor& input_, const Tensor& weight_, co
   return unsafe_view(out, result);
 }
 
+Tensor SymbolicEngine::do_addmm(const Tensor& bias_, const Tensor& input_, const Tensor& weight_) {
+  const Tensor weight = autocast_input(weight_);
+  const Tensor input = autocast_input(input_);
+  const Tensor bias = autocast_input(bias_);
+  return addmm_with_grad(bias, input, weight);
+}
+
 // A batched product folds every leading dimension: [..., M, K] x [..., K, N].
 Tensor SymbolicEngine::do_matmul(const Tensor& self_, const Tensor& other_) {
   Tensor other = autocast_input(other_);
@@ -154,6 +172,8 @@ Tensor SymbolicEngine::do_matmul(const Tensor& self_, const Tensor& other_) {
   const Shape b = other.sizes();
   if (b.rank() == 2) {
     if (a.rank() == 2) return mm_with_grad(self, other);
+    if (!other.requires_grad() && !folds(self))
+      return fresh("bmm", with_last(a, b[1]), self.dtype());
     Tensor flat = do_reshape(self, Shape{a.numel().count() / a[-1], a[-1]});
     Tensor out = mm_with_grad(flat, other);
     if (halted_) return {};

@@ -88,6 +88,13 @@ void formula_div(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradien
   outgoing[0] = engine.pointwise2("div.Tensor", incoming[0], node.unpacked[0]);
 }
 
+// where(condition, grad, 0)
+void formula_where(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  static_cast<void>(node);
+  Tensor zero = engine.fresh("scalar_tensor", Shape{}, incoming[0].dtype());
+  outgoing[0] = engine.pointwise1("where.self", incoming[0], incoming[0].dtype());
+}
+
 void formula_neg(SymbolicEngine& engine, Node&, Incoming& incoming, Gradients& outgoing) {
   outgoing[0] = engine.pointwise1("neg", incoming[0], incoming[0].dtype());
 }
@@ -192,6 +199,13 @@ Tensor SymbolicEngine::unary_scaled(const Tensor& self) {
 Tensor SymbolicEngine::do_div_scalar(const Tensor& self) {
   return unary("div.Tensor", self, formula_div_scalar, false, false);
 }
+Tensor SymbolicEngine::do_where(const Tensor& condition, const Tensor& self) {
+  Tensor number = fresh("_to_copy", Shape{}, self.dtype());
+  Node* node = start(formula_where, {&self});
+  if (!save(node, condition)) return abandon(node);
+  return finish(node, pointwise1("where.self", self, self.dtype()));
+}
+
 Tensor SymbolicEngine::do_neg(const Tensor& self) {
   return unary("neg", self, formula_neg, false, false);
 }

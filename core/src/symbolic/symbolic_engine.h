@@ -137,6 +137,9 @@ class SymbolicEngine final : public Engine {
   Tensor do_embedding(const Tensor& weight, const Tensor& indices) override;
   Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) override;
   Tensor do_layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias) override;
+  Tensor do_addmm(const Tensor& bias, const Tensor& input, const Tensor& weight) override;
+  Tensor do_where(const Tensor& condition, const Tensor& self) override;
+  Tensor do_softmax_as_is(const Tensor& self) override;
   Tensor do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) override;
   Tensor do_matmul(const Tensor& self, const Tensor& other) override;
   Tensor do_softmax_last(const Tensor& self, DType dtype) override;

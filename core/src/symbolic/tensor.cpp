@@ -52,10 +52,34 @@ bool is_non_overlapping_and_dense(const Shape& sizes, const Shape& strides) {
   return true;
 }
 
+namespace {
+
+// at::infer_dense_strides: innermost first; a stride of zero tells nothing.
+std::array<int, Shape::kMaxRank> dense_order(const Shape& sizes, const Shape& strides) {
+  std::array<int, Shape::kMaxRank> order{};
+  const int rank = sizes.rank();
+  for (int i = 0; i < rank; ++i) order[static_cast<std::size_t>(i)] = rank - 1 - i;
+  for (int i = 1; i < rank; ++i) {
+    auto later = static_cast<std::size_t>(i);
+    for (std::size_t earlier = later; earlier-- > 0;) {
+      const int a = order[earlier];
+      const int b = order[later];
+      if (strides[a] == 0 || strides[b] == 0) continue;
+      if (strides[a] < strides[b]) break;
+      if (strides[a] == strides[b] && sizes[a] <= sizes[b]) continue;
+      std::swap(order[earlier], order[later]);
+      later = earlier;
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
 Shape packed_like(const Shape& sizes, const Shape& strides) {
   if (is_contiguous(sizes, strides)) return contiguous_strides(sizes);
   if (is_non_overlapping_and_dense(sizes, strides)) return strides;
-  const auto order = memory_order(strides);
+  const auto order = dense_order(sizes, strides);
   Shape packed = sizes;
   std::int64_t step = 1;
   for (int i = 0; i < sizes.rank(); ++i) {

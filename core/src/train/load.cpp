@@ -15,7 +15,11 @@ constexpr std::int64_t kCodes8bit = 256;
 class Loader {
  public:
   Loader(Engine& e, const DenseDecoder& shape, const TrainSetup& setup)
-      : e_(e), shape_(shape), setup_(setup), modules_(layer_modules(shape)) {
+      : e_(e),
+        shape_(shape),
+        setup_(setup),
+        modules_(layer_modules(shape)),
+        outer_(outer_projections(shape)) {
     quantised_ = setup.method == Method::Qlora;
     full_ = setup.method == Method::Full;
     // Rule R010: PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.
@@ -30,7 +34,7 @@ class Loader {
     const bool kbit = plain_dtype_ != setup_.dtype;
     // The preparation's casts are born after packing; without it, packing comes last.
     if (kbit) {
-      rotary();
+      position_buffers();
       pack_layers();
       plain_parameters();
     } else if (quantised_) {
@@ -65,6 +69,8 @@ class Loader {
         return &layer.gate_up_proj;
       case ModuleRole::Down:
         return &layer.down_proj;
+      case ModuleRole::ProjectIn:
+      case ModuleRole::ProjectOut:
       case ModuleRole::AttentionNorm:
       case ModuleRole::AttentionOutNorm:
       case ModuleRole::MlpNorm:
@@ -150,13 +156,21 @@ class Loader {
   void plain_parameters() {
     CausalLm& model = loaded_.model;
     const std::int64_t h = shape_.hidden_size;
-    model.embed_tokens = named("model.embed_tokens", Shape{shape_.vocab_size, h});
+    model.embed_tokens =
+        named(module_path(shape_, "embedding"), Shape{shape_.vocab_size, shape_.embedding_size});
+    if (shape_.position_rows > 0)
+      model.embed_positions =
+          named(module_path(shape_, "positions"), Shape{shape_.position_rows, h});
+    for (const LayerModule& m : outer_) linear_parameters(outer_linear(m), m, quantised_);
+    const bool norm_first = final_norm_first();
+    if (norm_first && shape_.final_norm) model.norm = norm(module_path(shape_, "final_norm"), h);
     for (std::size_t i = 0; i < model.layers.size(); ++i) layer_parameters(model.layers[i], i);
     layer_ = -1;
-    model.norm = norm("model.norm", h);
-    if (!model.inv_freq.defined()) rotary();
-    model.lm_head = shape_.tie_word_embeddings ? model.embed_tokens
-                                               : named("lm_head", Shape{shape_.vocab_size, h});
+    if (!norm_first && shape_.final_norm) model.norm = norm(module_path(shape_, "final_norm"), h);
+    if (!model.inv_freq.defined() && !model.triangle.defined()) position_buffers();
+    model.lm_head = shape_.tie_word_embeddings
+                        ? model.embed_tokens
+                        : named("lm_head", Shape{shape_.vocab_size, shape_.embedding_size});
     if (shape_.lm_head_bias) model.lm_head_bias = named("lm_head", Shape{shape_.vocab_size});
     if (shape_.embedding_holds_scale) {
       model.embedding_scale = e_.factory("empty.memory_format", Shape{}, DType::Float32);
@@ -174,18 +188,55 @@ class Loader {
         norm_of(layer, m.role) = norm(m.path, m.out, in_head);
         continue;
       }
-      ModuleScope scope(e_, m.path, layer_);
-      Linear& linear = *projection(layer, m.role);
-      linear.name = m.path;
-      if (!is_packed(layer_, m)) linear.weight = parameter(Shape{m.out, m.in}, plain_dtype_);
-      // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
-      const DType bias_dtype =
-          quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
-      if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype);
+      if (shape_.windowed_scores && !layer.window.defined()) window_table(layer);
+      linear_parameters(*projection(layer, m.role), m, is_packed(layer_, m));
     }
   }
 
-  void rotary() {
+  void linear_parameters(Linear& linear, const LayerModule& m, bool packed) {
+    ModuleScope scope(e_, m.path, layer_);
+    linear.name = m.path;
+    // Packing turns a weight that lies [in, out].
+    linear.input_major = shape_.input_major && !packed;
+    const Shape shape = shape_.input_major ? Shape{m.in, m.out} : Shape{m.out, m.in};
+    if (!packed) linear.weight = parameter(shape, plain_dtype_);
+    // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
+    const DType bias_dtype = quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
+    if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype);
+  }
+
+  // Whether the last norm's parameters come before the layers'.
+  bool final_norm_first() const {
+    bool norm_seen = false;
+    for (const std::string_view line : shape_.modules) {
+      norm_seen = norm_seen || line.starts_with("final_norm ");
+      if (line.starts_with("layers ")) return norm_seen;
+    }
+    return false;
+  }
+
+  Linear& outer_linear(const LayerModule& m) {
+    std::optional<Linear>& place =
+        m.role == ModuleRole::ProjectIn ? loaded_.model.project_in : loaded_.model.project_out;
+    return place ? *place : place.emplace();
+  }
+
+  // A local layer cuts the far corner out of its triangle.
+  void window_table(DecoderLayer& layer) {
+    const std::int64_t rows = shape_.position_rows;
+    layer.window = shape_.local.at(layer_)
+                       ? e_.factory("bitwise_xor.Tensor", Shape{1, 1, rows, rows}, DType::Bool)
+                       : e_.factory("tril", Shape{rows, rows}, DType::Bool);
+    e_.mark(layer.window, Role::Buffer);
+  }
+
+  void position_buffers() {
+    if (shape_.triangle_buffer) {
+      const std::int64_t rows = shape_.position_rows;
+      loaded_.model.triangle = e_.factory("tril", Shape{rows, rows}, DType::Bool);
+      e_.mark(loaded_.model.triangle, Role::Buffer);
+    }
+    if (shape_.rotary_dim == 0) return;
     CausalLm& model = loaded_.model;
     ModuleScope scope(e_, "model.rotary_emb");
     frequencies(model.inv_freq, model.original_inv_freq);
@@ -209,14 +260,18 @@ class Loader {
     return !(ends_with_layers && last);
   }
 
+  void pack_linear(Linear& linear, const LayerModule& m, std::int32_t layer) {
+    ModuleScope scope(e_, m.path, layer);
+    linear.name = m.path;
+    linear.packed = std::make_unique<Packed4bit>(pack(m.out, m.in));
+  }
+
   void pack_layers() {
+    for (const LayerModule& m : outer_) pack_linear(outer_linear(m), m, -1);
     for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
       for (const LayerModule& m : modules_) {
         if (!is_packed(static_cast<std::int64_t>(i), m)) continue;
-        ModuleScope scope(e_, m.path, static_cast<std::int32_t>(i));
-        Linear& linear = *projection(loaded_.model.layers[i], m.role);
-        linear.name = m.path;
-        linear.packed = std::make_unique<Packed4bit>(pack(m.out, m.in));
+        pack_linear(*projection(loaded_.model.layers[i], m.role), m, static_cast<std::int32_t>(i));
       }
     }
   }
@@ -263,20 +318,24 @@ class Loader {
   // Those that are born in their final type stand before those that are cast to it at the end.
   void adapters() {
     for (const bool cast : {false, true}) {
+      for (const LayerModule& m : outer_) {
+        if (is_lora_target(setup_.lora, m)) adapt(outer_linear(m), -1, m, cast);
+      }
       for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
         for (const LayerModule& m : modules_) {
-          if (is_lora_target(setup_.lora, m)) adapt(i, m, cast);
+          if (!is_lora_target(setup_.lora, m)) continue;
+          Linear& linear = *projection(loaded_.model.layers[i], m.role);
+          adapt(linear, static_cast<std::int32_t>(i), m, cast);
         }
       }
     }
   }
 
-  void adapt(std::size_t layer, const LayerModule& m, bool cast) {
+  void adapt(Linear& linear, std::int32_t layer, const LayerModule& m, bool cast) {
     const DType dtype = adapter_dtype();
-    Linear& linear = *projection(loaded_.model.layers[layer], m.role);
     const bool born = linear.weight.defined() && linear.weight.dtype() == dtype;
     if (born == cast) return;
-    ModuleScope scope(e_, m.path, static_cast<std::int32_t>(layer));
+    ModuleScope scope(e_, m.path, layer);
     linear.lora_a = adapter(Shape{setup_.lora.r, m.in}, dtype);
     linear.lora_b = adapter(Shape{m.out, setup_.lora.r}, dtype);
     linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
@@ -297,10 +356,14 @@ class Loader {
   void collect() {
     CausalLm& model = loaded_.model;
     add(model.embed_tokens, true, true);
+    add(model.embed_positions, true, true);
+    for (const LayerModule& m : outer_) collect_linear(outer_linear(m));
+    const bool norm_first = final_norm_first();
+    if (norm_first && model.norm) collect_norm(*model.norm);
     for (DecoderLayer& layer : model.layers) {
       for (const LayerModule& m : modules_) collect_module(layer, m);
     }
-    collect_norm(model.norm);
+    if (!norm_first && model.norm) collect_norm(*model.norm);
     if (!shape_.tie_word_embeddings) add(model.lm_head, true);
     add(model.lm_head_bias, false);
   }
@@ -312,7 +375,10 @@ class Loader {
 
   void collect_module(DecoderLayer& layer, const LayerModule& m) {
     if (!m.is_projection()) return collect_norm(*norm_of(layer, m.role));
-    const Linear& linear = *projection(layer, m.role);
+    collect_linear(*projection(layer, m.role));
+  }
+
+  void collect_linear(const Linear& linear) {
     add(linear.weight, true);
     add(linear.bias, false);
     add(linear.lora_a, true);
@@ -323,6 +389,7 @@ class Loader {
   const DenseDecoder& shape_;
   const TrainSetup& setup_;
   const std::vector<LayerModule> modules_;
+  const std::vector<LayerModule> outer_;  // projections outside of the layers
   bool quantised_ = false;
   bool full_ = false;
   DType plain_dtype_ = DType::BFloat16;

@@ -1,0 +1,86 @@
+#include "model/heads.h"
+
+#include <array>
+#include <utility>
+
+namespace peakline {
+
+namespace {
+
+using Parts = std::array<Tensor, 3>;
+
+// transformers 5.24, GPT2Attention.forward.
+SplitHeads split_in_thirds(Engine& e, Tensor projected, const ModelOptions& options) {
+  const std::int64_t third = projected.size(-1) / 3;
+  const std::array<std::int64_t, 3> sizes{third, third, third};
+  Parts parts;
+  e.split(projected, sizes, -1, parts);
+  projected.reset();
+  SplitHeads heads;
+  heads.key = view_heads(e, std::move(parts[1]), options);
+  heads.value = view_heads(e, std::move(parts[2]), options);
+  heads.query = view_heads(e, std::move(parts[0]), options);
+  return heads;
+}
+
+// transformers 5.24, GPTBigCodeAttention.forward with multi_query: key and value stay [B, 1, S, D].
+SplitHeads split_shared_head(Engine& e, Tensor projected, const ModelOptions& options) {
+  const std::int64_t queries = options.num_attention_heads * options.head_dim;
+  const std::array<std::int64_t, 3> sizes{queries, options.head_dim, options.head_dim};
+  const Shape flat{projected.size(0), projected.size(1), queries};
+  Parts parts;
+  {
+    Tensor wide = e.unsqueeze(std::move(projected), 1);
+    e.split(wide, sizes, 3, parts);
+  }
+  SplitHeads heads;
+  heads.key = std::move(parts[1]);
+  heads.value = std::move(parts[2]);
+  Tensor query = e.view(std::move(parts[0]),
+                        Shape{flat[0], flat[1], options.num_attention_heads, options.head_dim});
+  heads.query = e.transpose(std::move(query), 1, 2);
+  return heads;
+}
+
+// The same without multi_query.
+SplitHeads split_each_head(Engine& e, Tensor projected, const ModelOptions& options) {
+  const std::int64_t dim = options.head_dim;
+  const std::array<std::int64_t, 3> sizes{dim, dim, dim};
+  const Shape shape{projected.size(0), projected.size(1), options.num_attention_heads, 3 * dim};
+  Parts parts;
+  {
+    Tensor split = e.view(std::move(projected), shape);
+    Tensor turned = e.transpose(std::move(split), 1, 2);
+    e.split(turned, sizes, 3, parts);
+  }
+  SplitHeads heads;
+  heads.query = std::move(parts[0]);
+  heads.key = std::move(parts[1]);
+  heads.value = std::move(parts[2]);
+  return heads;
+}
+
+}  // namespace
+
+Tensor view_heads(Engine& e, Tensor projected, const ModelOptions& options) {
+  const std::int64_t heads = projected.size(-1) / options.head_dim;
+  const Shape shape{projected.size(0), projected.size(1), heads, options.head_dim};
+  Tensor split = e.view(std::move(projected), shape);
+  return e.transpose(std::move(split), 1, 2);
+}
+
+SplitHeads split_projection(Engine& e, Tensor projected, const ModelOptions& options) {
+  switch (options.qkv_split) {
+    case QkvSplit::None:
+      break;
+    case QkvSplit::Thirds:
+      return split_in_thirds(e, std::move(projected), options);
+    case QkvSplit::SharedHead:
+      return split_shared_head(e, std::move(projected), options);
+    case QkvSplit::ThirdsOfHead:
+      return split_each_head(e, std::move(projected), options);
+  }
+  return {};
+}
+
+}  // namespace peakline

@@ -1,0 +1,20 @@
+// Queries, keys and values of one attention.
+#pragma once
+
+#include "model/modules.h"
+
+namespace peakline {
+
+struct SplitHeads {
+  Tensor query;  // [B, A, S, D]
+  Tensor key;    // [B, K, S, D]
+  Tensor value;
+};
+
+// [B, S, n * D] -> [B, n, S, D]
+[[nodiscard]] Tensor view_heads(Engine& e, Tensor projected, const ModelOptions& options);
+
+// What one projection made, [B, S, (A + 2 * K) * D], split in one node as options.qkv_split says.
+[[nodiscard]] SplitHeads split_projection(Engine& e, Tensor projected, const ModelOptions& options);
+
+}  // namespace peakline
