@@ -32,6 +32,9 @@ const model = new ModelSource(byId('model'), byId('model-status'), () => endpoin
 
 // ---- one question, one answer
 
+const kPauseMilliseconds = 400;
+let questions = 0;
+
 function explainNothing() {
   if (source.kind === 'reading')
     answer.reading('Reading', `The config.json of ${source.id} is on its way.`);
@@ -45,25 +48,36 @@ function explainNothing() {
 }
 
 async function ask() {
+  const turn = ++questions;
   if (source.text === undefined) {
     explainNothing();
     return;
   }
   answer.busy(true);
   const {state} = controls;
+  const request = {schema: 1, op: 'fit', config: source.text, setup: toSetup(state)};
   try {
-    const reply = await core.call('fit', {
-      schema: 1,
-      op: 'fit',
-      config: source.text,
-      setup: toSetup(state),
-    });
+    const reply = await core.call('fit', request);
     answer.busy(false);
     showReply(reply, untouched(state));
+    if (reply.ok && reply.report.memory && reply.report.verdict.answer !== 'fits')
+      setTimeout(() => askForChanges(request, turn), kPauseMilliseconds);
   } catch (failure) {
     if (failure?.kind === 'superseded') return;
     answer.busy(false);
     showFailure(failure);
+  }
+}
+
+// What would make it fit: a dozen more runs, so only once the questions pause. The answer stands
+// without them.
+async function askForChanges(request, turn) {
+  if (turn !== questions) return;
+  try {
+    const reply = await core.call('changes', {...request, changes: true});
+    if (turn === questions && reply.ok) answer.showChanges(reply.report.changes);
+  } catch (failure) {
+    console.info('no changes:', failure);
   }
 }
 

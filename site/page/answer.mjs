@@ -1,6 +1,7 @@
 // The right-hand side: one report, or the reason why there is none.
 import {byId, debounced, h} from './dom.mjs';
 import {showCapacity} from './view/capacity.mjs';
+import {showChanges} from './view/changes.mjs';
 import {showMoment, showPeakTable, showPhaseTable} from './view/peak_table.mjs';
 import {showKinds, showNotes, showProvenance} from './view/provenance.mjs';
 import {showSetup} from './view/setup_table.mjs';
@@ -100,6 +101,7 @@ export class Answer {
       showPeakTable(byId('peak-table'), memory);
       showPhaseTable(byId('phase-table'), memory);
     }
+    this.showChanges([]);
     byId('assumed-block').hidden = report.provenance.length === 0;
     showKinds(byId('kinds'), report.provenance);
     showProvenance(byId('provenance'), report.provenance);
@@ -109,6 +111,12 @@ export class Answer {
     this.#draw();
     this.#fillTimelineTable();
     this.#say(report.verdict.sentence, shortVerdict(report));
+  }
+
+  // They come after the answer, since each is a run of its own.
+  showChanges(changes) {
+    byId('changes-block').hidden = changes.length === 0;
+    showChanges(byId('changes'), changes);
   }
 
   #error({code, where, message, hint}, control) {

@@ -117,6 +117,26 @@ export function journeys() {
       }
     }));
 
+  test('what would make it fit comes after the answer', () =>
+    visit({}, async ({page}) => {
+      await page.fill('#model', 'org/model');
+      await verdict(page);
+      assert.equal(await page.isVisible('#changes-block'), false);
+      await page.fill('#gpu', 'RTX 3060 12GB');
+      await page.keyboard.press('Enter');
+      await page.fill('#batch', '64');
+      await page.waitForSelector('#verdict[data-answer=does_not_fit]');
+      await page.waitForSelector('#changes-block:not([hidden]) li');
+      const changes = await page.locator('#changes li').allTextContents();
+      assert.ok(changes.length > 0 && changes.length <= 3, `${changes.length} changes`);
+      for (const change of changes) assert.match(change, /saves .* needs /);
+      await page.fill('#batch', '1');
+      await page.fill('#gpu', 'H100 80GB');
+      await page.keyboard.press('Enter');
+      await page.waitForSelector('#verdict[data-answer=fits]');
+      assert.equal(await page.isVisible('#changes-block'), false);
+    }));
+
   test('another card changes the verdict, and a custom one asks for its memory', () =>
     visit({}, async ({page}) => {
       await page.click('#sample');
