@@ -200,6 +200,13 @@ TEST_CASE("what the step does not know is named, and still counted", "[architect
   }
 }
 
+TEST_CASE("a rotation for long sequences keeps a second set of frequencies", "[architecture]") {
+  CHECK(dense(decoder("llama", R"("rope_scaling": {"type": "longrope"})")).second_frequencies);
+  CHECK_FALSE(
+      dense(decoder("llama", R"("rope_scaling": {"rope_type": "yarn"})")).second_frequencies);
+  CHECK_FALSE(dense(decoder("llama")).second_frequencies);
+}
+
 TEST_CASE("a family's own names of fields are read, with what its class takes without them",
           "[architecture]") {
   const std::string sizes =

@@ -142,7 +142,8 @@ struct DenseDecoder : DecoderStructure {
   std::int64_t position_rows = 0;      // of the table, where positions are learned
   bool input_major = false;            // weights lie [in, out]
   bool final_norm = true;
-  bool triangle_buffer = false;               // a lower triangle of all positions is kept
+  bool second_frequencies = false;  // for sequences beyond the first training's, kept beside
+  bool triangle_buffer = false;     // a lower triangle of all positions is kept
   std::span<const std::string_view> modules;  // "role path" lines; empty: the usual names
   bool tie_word_embeddings = false;
   bool qkv_bias = false;

@@ -234,6 +234,16 @@ void resolve_unrotated(Fields& fields, const data::FamiliesRow& family, DenseDec
   if (interval <= d.num_hidden_layers) d.unrotated = every(interval);
 }
 
+// "su" is what early configs call it.
+bool has_second_frequencies(const json::Value& rope) {
+  for (const std::string_view key : {"rope_type", "type"}) {
+    const json::Value* value = rope.find(key);
+    const std::string* type = value ? value->as_string() : nullptr;
+    if (type) return *type == "longrope" || *type == "su";
+  }
+  return false;
+}
+
 // The scaling changes numbers in the rotary tables, no sizes; how much of a head they turn does.
 void resolve_rotary(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
   const bool partial = has_variant(family, "partial_rotary_field");
@@ -244,6 +254,7 @@ void resolve_rotary(Fields& fields, const data::FamiliesRow& family, DenseDecode
     const json::Value* rope = fields.object(key);
     const json::Value* factor = rope ? rope->find("partial_rotary_factor") : nullptr;
     if (partial && factor && factor->as_real()) turned = *factor->as_real();
+    if (rope && has_second_frequencies(*rope)) d.second_frequencies = true;
   }
   if (!(turned > 0.0 && turned <= 1.0)) {
     fields.inconsistent("partial_rotary_factor",

@@ -80,6 +80,7 @@ struct CausalLm {
   std::optional<Norm> norm;
   Tensor inv_freq;  // [rotary_dim / 2] float32
   Tensor original_inv_freq;
+  Tensor long_inv_freq;     // for long sequences, where the rotation has a second set
   Tensor sliding_inv_freq;  // where sliding layers turn by tables of their own
   Tensor sliding_original_inv_freq;
   Tensor triangle;         // bool [P, P], kept by some and read by none

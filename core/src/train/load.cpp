@@ -240,6 +240,12 @@ class Loader {
     CausalLm& model = loaded_.model;
     ModuleScope scope(e_, "model.rotary_emb");
     frequencies(model.inv_freq, model.original_inv_freq);
+    // transformers 5.24, modeling_rope_utils.py, longrope_frequency_update: made in the first
+    // forward and kept.
+    if (shape_.second_frequencies) {
+      model.long_inv_freq = e_.factory("mul.Tensor", Shape{shape_.rotary_dim / 2}, DType::Float32);
+      e_.mark(model.long_inv_freq, Role::Buffer);
+    }
     if (shape_.two_rotations) frequencies(model.sliding_inv_freq, model.sliding_original_inv_freq);
   }
 
