@@ -111,6 +111,8 @@ TEST_CASE("structures one by one are event-equal to the real stack", "[timeline]
                                     "attention-dropout-math",
                                     "gelu-float32",
                                     "gelu-written-out",
+                                    "head-layer-norms",
+                                    "head-norms",
                                     "interleaved",
                                     "layer-norm",
                                     "layer-norm-parallel",

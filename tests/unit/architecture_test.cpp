@@ -178,7 +178,7 @@ TEST_CASE("what the step does not know is named, and still counted", "[architect
   SECTION("norms of each head's own") {
     const Architecture a = built(decoder("stablelm", R"("qk_layernorm": true)"));
     CHECK_FALSE(a.dense);
-    CHECK(a.not_modelled.find("layer norms on queries") != std::string::npos);
+    CHECK(a.not_modelled.find("for each head") != std::string::npos);
     CHECK(dense(decoder("llama", R"("attention_dropout": 0.1)")).attention_dropout);
   }
   SECTION("a quantised base") {

@@ -38,7 +38,8 @@ struct LayerModule {
   std::int64_t in = 0;    // 0 for a norm
   std::int64_t out = 0;
   bool bias = false;
-  bool weight = true;  // false for a norm that only normalises
+  bool weight = true;      // false for a norm that only normalises
+  std::int64_t heads = 0;  // of a norm with weights of their own for each: [heads, D]
 
   [[nodiscard]] bool is_projection() const { return in > 0; }
   // What PEFT and the optimizer know it by: "q_proj".

@@ -119,7 +119,9 @@ void resolve_norms(Fields& fields,
   const bool per_head = has_variant(family, "qk_norm_per_head_field");
   if (!asked || !(per_head || has_variant(family, "qk_norm_field"))) return;
   d.qk_norm = per_head ? HeadNorm::PerHead : HeadNorm::EachHead;
-  refuse(architecture, "The step of layer norms on queries and keys is not modelled yet.");
+  d.norms_split_heads = true;
+  if (per_head && d.norm_kind == NormKind::Layer)
+    refuse(architecture, "The step of a layer norm for each head is not modelled yet.");
 }
 
 void resolve_blocks(Fields& fields,
@@ -134,7 +136,7 @@ void resolve_blocks(Fields& fields,
                        fields.flag("use_parallel_residual").value_or(false));
   d.residual_added_last = has_variant(family, "residual_added_last");
   d.frame_holds_names = has_variant(family, "frame_holds_names");
-  d.norms_split_heads = has_variant(family, "norms_split_heads");
+  if (has_variant(family, "norms_split_heads")) d.norms_split_heads = true;
   d.splits_heads_last = has_variant(family, "splits_heads_last");
   d.fused_qkv = has_variant(family, "fused_qkv");
   d.fused_gate_up = has_variant(family, "fused_gate_up");

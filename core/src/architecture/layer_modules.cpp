@@ -42,7 +42,10 @@ LayerModule norm(ModuleRole role, std::int64_t size, const DenseDecoder& d) {
 LayerModule head_norm(ModuleRole role, std::int64_t heads, const DenseDecoder& d) {
   const bool each = d.qk_norm == HeadNorm::EachHead;
   LayerModule module = norm(role, each ? d.head_dim : heads * d.head_dim, d);
-  if (d.qk_norm == HeadNorm::PerHead) module.bias = false;
+  if (d.qk_norm == HeadNorm::PerHead) {
+    module.bias = false;
+    module.heads = heads;
+  }
   return module;
 }
 

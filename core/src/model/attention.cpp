@@ -82,26 +82,40 @@ Heads project_then_split(Engine& e,
   return heads;
 }
 
-// transformers 5.24, Gemma3Attention.forward: the norms come once all three are made and turned.
+void apply_head_norm(Engine& e,
+                     Tensor& states,
+                     const std::optional<Norm>& module,
+                     std::int32_t index) {
+  if (!module) return;
+  Tensor normed = norm(e, states, *module, index);
+  states = std::move(normed);
+}
+
+// The norms come once all three are made: in transformers 5.24's Gemma3Attention.forward after the
+// heads are turned to the front, in CohereAttention.forward before.
 Heads project_then_norm(Engine& e,
                         const Tensor& hidden_states,
                         const DecoderLayer& layer,
                         const ModelOptions& options,
                         std::int32_t index) {
+  const bool turned = options.qk_norm != HeadNorm::PerHead;
+  const auto split = [&](const Linear& projection) {
+    Tensor made = linear(e, hidden_states, projection, options, index);
+    const std::int64_t heads = made.size(-1) / options.head_dim;
+    const Shape shape{made.size(0), made.size(1), heads, options.head_dim};
+    Tensor viewed = e.view(std::move(made), shape);
+    return turned ? e.transpose(std::move(viewed), 1, 2) : viewed;
+  };
   Heads heads;
-  heads.query = linear(e, hidden_states, layer.q_proj, options, index);
-  heads.query = split_heads(e, std::move(heads.query), std::nullopt, options, index);
-  heads.key = linear(e, hidden_states, layer.k_proj, options, index);
-  heads.key = split_heads(e, std::move(heads.key), std::nullopt, options, index);
-  heads.value = linear(e, hidden_states, layer.v_proj, options, index);
-  heads.value = split_heads(e, std::move(heads.value), std::nullopt, options, index);
-  if (layer.q_norm) {
-    Tensor normed = norm(e, heads.query, *layer.q_norm, index);
-    heads.query = std::move(normed);
-  }
-  if (layer.k_norm) {
-    Tensor normed = norm(e, heads.key, *layer.k_norm, index);
-    heads.key = std::move(normed);
+  heads.query = split(layer.q_proj);
+  heads.key = split(layer.k_proj);
+  heads.value = split(layer.v_proj);
+  apply_head_norm(e, heads.query, layer.q_norm, index);
+  apply_head_norm(e, heads.key, layer.k_norm, index);
+  if (turned) return heads;
+  for (Tensor* states : {&heads.query, &heads.key, &heads.value}) {
+    Tensor front = e.transpose(std::move(*states), 1, 2);
+    *states = std::move(front);
   }
   return heads;
 }

@@ -137,14 +137,14 @@ class Loader {
   // Trainer leaves a model type that Liger does not know as it is.
   bool uses_liger() const { return setup_.use_liger_kernel && shape_.liger_kernels; }
 
-  Norm norm(const char* name, std::int64_t size, bool in_head = false) {
+  Norm norm(const char* name, const Shape& shape, bool in_head = false) {
     ModuleScope scope(e_, name, layer_);
     Norm made;
     made.name = name;
     made.kind = shape_.norm_kind;
     made.liger = liger_norm(in_head);
-    if (shape_.norm_weight) made.weight = parameter(Shape{size}, plain_dtype_, "ones");
-    if (shape_.norm_bias) made.bias = parameter(Shape{size}, plain_dtype_, "zeros");
+    if (shape_.norm_weight) made.weight = parameter(shape, plain_dtype_, "ones");
+    if (shape_.norm_bias) made.bias = parameter(shape, plain_dtype_, "zeros");
     return made;
   }
 
@@ -163,10 +163,12 @@ class Loader {
           named(module_path(shape_, "positions"), Shape{shape_.position_rows, h});
     for (const LayerModule& m : outer_) linear_parameters(outer_linear(m), m, quantised_);
     const bool norm_first = final_norm_first();
-    if (norm_first && shape_.final_norm) model.norm = norm(module_path(shape_, "final_norm"), h);
+    if (norm_first && shape_.final_norm)
+      model.norm = norm(module_path(shape_, "final_norm"), Shape{h});
     for (std::size_t i = 0; i < model.layers.size(); ++i) layer_parameters(model.layers[i], i);
     layer_ = -1;
-    if (!norm_first && shape_.final_norm) model.norm = norm(module_path(shape_, "final_norm"), h);
+    if (!norm_first && shape_.final_norm)
+      model.norm = norm(module_path(shape_, "final_norm"), Shape{h});
     if (!model.inv_freq.defined() && !model.triangle.defined()) position_buffers();
     model.lm_head = shape_.tie_word_embeddings
                         ? model.embed_tokens
@@ -185,7 +187,8 @@ class Loader {
     for (const LayerModule& m : modules_) {
       if (!m.is_projection()) {
         const bool in_head = m.role == ModuleRole::QueryNorm || m.role == ModuleRole::KeyNorm;
-        norm_of(layer, m.role) = norm(m.path, m.out, in_head);
+        const Shape shape = m.heads > 0 ? Shape{m.heads, m.out / m.heads} : Shape{m.out};
+        norm_of(layer, m.role) = norm(m.path, shape, in_head);
         continue;
       }
       if (shape_.windowed_scores && !layer.window.defined()) window_table(layer);
