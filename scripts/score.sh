@@ -128,10 +128,9 @@ score_speed() {
 }
 
 score_size() {
-  local packed
-  packed=$(gzip -9 -c site/wasm/peakline.wasm | wc -c)
-  row "core wasm, compressed" "<= 150 KB" "$(awk -v n="$packed" 'BEGIN {printf "%.1f KB", n / 1000}')" \
-    "$(met [ "$packed" -le 150000 ])"
+  local sizes rc=0
+  sizes=$(node tests/wasm/size.mjs site/wasm/peakline.wasm --brief) || rc=1
+  row "core wasm, compressed (brotli)" "<= 150 KB" "$sizes" "$(met [ $rc = 0 ])"
 }
 
 score_errors() {
