@@ -248,6 +248,27 @@ TEST_CASE("static bytes of LoRA are the frozen base and its adapters", "[report]
   }
 }
 
+TEST_CASE("an attention kernel that is not modelled is an assumption", "[report][laws]") {
+  struct Row {
+    const char* gpu;
+    const char* attention;
+    bool assumed;
+  };
+  for (const Row& row : {Row{"H100 80GB", "sdpa", true},
+                         Row{"H100 80GB", "eager", false},
+                         Row{"A100 80GB", "sdpa", false}}) {
+    INFO(row.gpu << " " << row.attention);
+    const Report report =
+        report_of(typed("llama"),
+                  {{"gpu", row.gpu}, {"attn_implementation", row.attention}, {"max_length", 128}});
+    const bool said = std::any_of(
+        report.provenance.begin(), report.provenance.end(), [](const Provenance& entry) {
+          return entry.kind == "assumed" && entry.sentence.find("cuDNN") != std::string::npos;
+        });
+    CHECK(said == row.assumed);
+  }
+}
+
 TEST_CASE("a class without a head is counted as the run builds it, with one", "[report][laws]") {
   for (const json& config : models()) {
     json headless = config;

@@ -27,6 +27,15 @@ void append(Errors& all, Errors more, std::string_view prefix) {
   }
 }
 
+// sdp_utils.cpp (torch 2.13): from compute capability 9.0 on, cuDNN's kernel comes before flash
+// attention where the build has one new enough.
+bool may_take_cudnn_attention(const TrainSetup& setup) {
+  const int major = setup.gpu.compute_capability / 10;
+  const bool by_choice = setup.attn_implementation == Attention::LibraryChoice ||
+                         setup.attn_implementation == Attention::Sdpa;
+  return by_choice && (major == 9 || major == 10);
+}
+
 void fill_memory(Report& report, const Events& events) {
   Analysis analysis = analyse(events, report.architecture.vocab_size);
   Memory& memory = report.memory;
@@ -43,6 +52,13 @@ void fill_memory(Report& report, const Events& events) {
        "derived",
        "One training step simulated allocation by allocation, as transformers 5.24, PEFT 0.21 "
        "and torch 2.13 make them; the peak is the second step's."});
+  if (may_take_cudnn_attention(report.setup)) {
+    report.provenance.push_back(
+        {"/setup/attn_implementation",
+         "assumed",
+         "torch may choose cuDNN's attention on this card; what it needs is taken to be what flash "
+         "attention needs, and its workspace is not counted."});
+  }
   for (const SettingRule& applied : rules_of(report.setup)) {
     report.provenance.push_back(
         {std::string(applied.setting),
