@@ -159,19 +159,23 @@ class Search {
   // expensive first.
   void add_together(std::vector<Change>& found) const {
     std::vector<Candidate> parts;
-    bool fits = false;
+    Change joined;
     for (const Candidate& candidate : useful_) {
       parts.push_back(candidate);
-      fits = tried(together(parts)).answer == Answer::Fits;
-      if (fits) break;
+      if (parts.size() == 1) continue;  // tried alone already
+      joined = tried(together(parts));
+      if (joined.answer == Answer::Fits) break;
     }
-    if (!fits) return;
-    for (std::size_t i = parts.size(); i-- > 0 && parts.size() > 1;) {
+    if (joined.answer != Answer::Fits) return;
+    for (std::size_t i = parts.size(); i-- > 0 && parts.size() > 2;) {
       std::vector<Candidate> fewer = parts;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-      if (tried(together(fewer)).answer == Answer::Fits) parts = std::move(fewer);
+      Change without = tried(together(fewer));
+      if (without.answer != Answer::Fits) continue;
+      parts = std::move(fewer);
+      joined = std::move(without);
     }
-    found.push_back(tried(together(parts)));
+    found.push_back(std::move(joined));
   }
 
   const Report& asked_;

@@ -82,15 +82,6 @@ Heads project_then_split(Engine& e,
   return heads;
 }
 
-void apply_head_norm(Engine& e,
-                     Tensor& states,
-                     const std::optional<Norm>& module,
-                     std::int32_t index) {
-  if (!module) return;
-  Tensor normed = norm(e, states, *module, index);
-  states = std::move(normed);
-}
-
 // The norms come once all three are made: in transformers 5.24's Gemma3Attention.forward after the
 // heads are turned to the front, in CohereAttention.forward before.
 Heads project_then_norm(Engine& e,
@@ -110,8 +101,8 @@ Heads project_then_norm(Engine& e,
   heads.query = split(layer.q_proj);
   heads.key = split(layer.k_proj);
   heads.value = split(layer.v_proj);
-  apply_head_norm(e, heads.query, layer.q_norm, index);
-  apply_head_norm(e, heads.key, layer.k_norm, index);
+  apply_norm(e, layer.q_norm, heads.query, index);
+  apply_norm(e, layer.k_norm, heads.key, index);
   if (turned) return heads;
   for (Tensor* states : {&heads.query, &heads.key, &heads.value}) {
     Tensor front = e.transpose(std::move(*states), 1, 2);

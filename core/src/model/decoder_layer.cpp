@@ -29,16 +29,6 @@ void add_residual(Engine& e,
   hidden_states = std::move(sum);
 }
 
-// hidden_states = norm(hidden_states), where there is one.
-void apply_norm(Engine& e,
-                const std::optional<Norm>& module,
-                Tensor& hidden_states,
-                std::int32_t index) {
-  if (!module) return;
-  Tensor normed = norm(e, hidden_states, *module, index);
-  hidden_states = std::move(normed);
-}
-
 // transformers 5.24, LlamaDecoderLayer, Olmo2DecoderLayer and Gemma2DecoderLayer.forward differ in
 // where norms stand: before a block, after it, or both.
 Tensor blocks_in_turn(Engine& e,

@@ -12,14 +12,6 @@ namespace peakline {
 
 namespace {
 
-void apply_norm(Engine& e,
-                const std::optional<Norm>& module,
-                Tensor& hidden_states,
-                std::int32_t index) {
-  Tensor normed = norm(e, hidden_states, *module, index);
-  hidden_states = std::move(normed);
-}
-
 void drop(Engine& e, Tensor& hidden_states, const ModelOptions& options) {
   if (options.block_dropout == BlockDropout::None) return;
   Tensor dropped = e.dropout(hidden_states);

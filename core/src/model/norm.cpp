@@ -107,4 +107,10 @@ Tensor norm(Engine& e, const Tensor& input, const Norm& module, std::int32_t lay
   return {};
 }
 
+void apply_norm(Engine& e, const std::optional<Norm>& module, Tensor& states, std::int32_t layer) {
+  if (!module) return;
+  Tensor normed = norm(e, states, *module, layer);
+  states = std::move(normed);
+}
+
 }  // namespace peakline

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "parse/shortened.h"
 #include "peakline/json.h"
 
 namespace peakline::json {
 namespace {
+
+constexpr std::size_t kMaxShown = 60;  // of a string in an error
 
 // Needs no escape: nearly every key and word of a report, and there are thousands.
 bool is_plain(const std::string& text) {
@@ -65,15 +68,6 @@ void append(std::string& out, const Value& value) {
   }
 }
 
-// The first characters of a string, cut between UTF-8 characters.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kMaxShown = 60;
-  if (text.size() <= kMaxShown) return text;
-  std::size_t end = kMaxShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
-  return text.substr(0, end) + "...";
-}
-
 }  // namespace
 
 const Value* Value::find(std::string_view key) const {
@@ -94,7 +88,8 @@ std::string Value::describe() const {
     if (std::isinf(*real)) return *real < 0.0 ? "-Infinity" : "Infinity";
     return "the number " + number_text(*real);
   }
-  if (const std::string* text = as_string()) return "the string " + quoted(shortened(*text));
+  if (const std::string* text = as_string())
+    return "the string " + quoted(shortened(*text, kMaxShown));
   if (const Array* array = as_array()) return array->empty() ? "an empty array" : "an array";
   return "an object";
 }
