@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sets up and runs every test: native, sanitizers, wasm, page, source rules. Prints a time per step and
+# Sets up and runs every test: native, sanitizers, fuzzers, wasm, page, source rules. Prints a time per step and
 # ends with totals; exits with 1 if anything failed. Whole run: minutes; objects stay in ccache.
 # usage: test.sh [--no-setup]
 set -uo pipefail
@@ -67,6 +67,7 @@ fi
 if step "asan build" quiet build asan unit_tests error_tests call_core; then
   step "asan tests" quiet ctest --preset asan -L 'unit|errors|wasm' -j "$jobs"
 fi
+step "fuzzing, a taste" show bash scripts/fuzz.sh 6
 step "run and fetch the page" show bash scripts/run.sh --check
 step "clean tree" show same_tree
 

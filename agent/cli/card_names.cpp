@@ -1,5 +1,6 @@
 #include "cli/card_names.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -93,10 +94,13 @@ NamedCard named_card(const std::string& text) {
 }
 
 std::string unknown_card_hint(const std::string& name) {
+  constexpr std::size_t kMostNamed = 4;
+  const std::vector<std::string_view> cards = cards_meant(split_gpu_text(name).name);
   std::string hint;
-  for (const std::string_view card : cards_meant(split_gpu_text(name).name)) {
-    hint += (hint.empty() ? "did you mean \"" : " or \"") + std::string(card) + "\"";
+  for (std::size_t i = 0; i < std::min(cards.size(), kMostNamed); ++i) {
+    hint += (hint.empty() ? "did you mean \"" : " or \"") + std::string(cards[i]) + "\"";
   }
+  if (cards.size() > kMostNamed) hint += " or others";
   return hint + (hint.empty() ? "for" : "? For") +
          " a card that is not listed give its memory: --vram GiB";
 }

@@ -268,8 +268,8 @@ TEST_CASE("a card is a name, a name with a count, or an object", "[setup]") {
     CHECK(misspelt.error().front().message.find("\"RTX4091\"") != std::string::npos);
   }
   SECTION("a card whose total no source states has its marketed size") {
-    const TrainSetup setup = parsed(R"({"gpu": "RTX 5090"})");
-    CHECK(setup.gpu.total == gibibytes(32));
+    const TrainSetup setup = parsed(R"({"gpu": "RTX 5070 Ti"})");
+    CHECK(setup.gpu.total == gibibytes(16));
     CHECK_FALSE(setup.gpu.total_is_reported);
   }
   SECTION("a fact given by hand wins over the catalogue") {

@@ -28,19 +28,41 @@ constexpr auto make_catalogue() {
 }
 constexpr auto kCatalogue = make_catalogue();
 
-// Lower case letters and digits only, without the vendor: "NVIDIA GeForce RTX 3060 12GB" ->
-// "rtx306012gb".
+// What says nothing about which card it is.
+constexpr std::string_view kFiller[] = {"nvidia",
+                                        "geforce",
+                                        "tesla",
+                                        "graphics",
+                                        "blackwell",
+                                        "generation",
+                                        "edition",
+                                        "workstation",
+                                        "server",
+                                        "gpu"};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
+
+// Lower case letters and digits only, in one spelling: "NVIDIA GeForce RTX 3060 12GB" ->
+// "rtx306012gb", "RTX 3080 Mobile, 16 GiB" -> "rtx3080laptop16gb", "A100 80G" -> "a10080gb".
 std::string key_of(std::string_view name) {
   std::string key;
   for (const char c : name) {
     if (c >= 'A' && c <= 'Z')
       key += static_cast<char>(c - 'A' + 'a');
-    else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+    else if ((c >= 'a' && c <= 'z') || is_digit(c))
       key += c;
   }
-  for (const std::string_view vendor : {"nvidia", "geforce", "tesla", "quadro"}) {
-    if (key.substr(0, vendor.size()) == vendor) key.erase(0, vendor.size());
-  }
+  for (const std::string_view word : kFiller) replace_all(key, word, "");
+  replace_all(key, "mobile", "laptop");
+  replace_all(key, "gib", "gb");
+  if (key.size() > 1 && key.back() == 'g' && is_digit(key[key.size() - 2])) key += 'b';
   return key;
 }
 
@@ -53,7 +75,7 @@ std::vector<std::string> keys_of(const data::GpusRow& row) {
 
 bool answers_to(const data::GpusRow& row, const std::string& key) {
   for (const std::string& known : keys_of(row)) {
-    if (known == key || known == "rtx" + key) return true;  // "4090", "A6000"
+    if (known == key || known == "rtx" + key || known == "gtx" + key) return true;  // "4090"
   }
   return false;
 }
@@ -65,26 +87,30 @@ std::span<const GpuCard> gpu_catalogue() {
 }
 
 std::vector<std::string_view> gpus_called(std::string_view name) {
-  const std::string key = key_of(name);
+  std::string key = key_of(name);
   std::vector<std::string_view> result;
-  for (const data::GpusRow& row : data::kGpusRows) {
-    if (!key.empty() && answers_to(row, key)) result.push_back(row.name);
+  const auto collect = [&] {
+    for (const data::GpusRow& row : data::kGpusRows) {
+      if (!key.empty() && answers_to(row, key)) result.push_back(row.name);
+    }
+  };
+  collect();
+  constexpr std::string_view kOldLine = "quadro";  // people say it of later cards as well
+  if (result.empty() && key.starts_with(kOldLine)) {
+    key.erase(0, kOldLine.size());
+    collect();
   }
   return result;
 }
 
 const GpuCard* find_gpu(std::string_view name) {
   const std::string key = key_of(name);
-  const GpuCard* match = nullptr;
-  int matches = 0;
-  for (std::size_t i = 0; i < kNumCards; ++i) {
-    const GpuCard& card = kCatalogue.cards[i];
-    if (key_of(card.name) == key) return &card;
-    if (key.empty() || !answers_to(data::kGpusRows[i], key)) continue;
-    match = &card;
-    ++matches;
+  const std::vector<std::string_view> called = gpus_called(name);
+  for (const GpuCard& card : kCatalogue.cards) {
+    if (key_of(card.name) == key || (called.size() == 1 && called.front() == card.name))
+      return &card;
   }
-  return matches == 1 ? match : nullptr;
+  return nullptr;
 }
 
 GpuText split_gpu_text(std::string_view text) {
@@ -121,8 +147,11 @@ std::string_view nearest_gpu(std::string_view name) {
     }
   }
   const std::vector<std::string_view> views(keys.begin(), keys.end());
-  const std::size_t index = nearest_index(key_of(name), views);
-  return index < keys.size() ? kCatalogue.cards[cards[index]].name : std::string_view();
+  const std::string key = key_of(name);
+  const std::size_t index = nearest_index(key, views);
+  // Names are short and full of digits: "MI300X" is no misspelt B300.
+  if (index >= keys.size() || edit_distance(key, views[index]) * 3 > key.size()) return {};
+  return kCatalogue.cards[cards[index]].name;
 }
 
 }  // namespace peakline

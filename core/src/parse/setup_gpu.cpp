@@ -57,9 +57,16 @@ void resolve_custom(SetupValues& values, Errors& errors, std::vector<std::string
 }
 
 Error unknown_gpu(const json::Value& value, const std::string& name) {
+  // Where no card is called so, a word may be too many: "RTX 4090 Ti".
+  std::string_view shorter = name;
+  std::vector<std::string_view> meant = gpus_called(shorter);
+  while (meant.empty() && shorter.find(' ') != std::string_view::npos) {
+    shorter = shorter.substr(0, shorter.rfind(' '));
+    meant = gpus_called(shorter);
+  }
   std::string hint;
   std::string_view before = "Did you mean ";
-  for (const std::string_view called : gpus_called(name)) {
+  for (const std::string_view called : meant) {
     hint += std::string(before) + "\"" + std::string(called) + "\"";
     before = " or ";
   }
