@@ -58,6 +58,7 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
                                     "tinyllama-lora-liger",
                                     "mistral7b-qlora-ckpt",
                                     "aya23-8b-lora",
+                                    "bloom7b-lora-reentrant",
                                     "gemma2-2b-qlora-eager",
                                     "olmo2-7b-lora-padded",
                                     "phi2-lora-qv",
@@ -107,7 +108,10 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
 
 // Families by their mathematics, two layers each; see data/README.md.
 TEST_CASE("structures one by one are event-equal to the real stack", "[timeline]") {
-  const std::string name = GENERATE("attention-dropout",
+  const std::string name = GENERATE("alibi-dropout",
+                                    "alibi-lora",
+                                    "alibi-qlora",
+                                    "attention-dropout",
                                     "attention-dropout-math",
                                     "gelu-float32",
                                     "gelu-written-out",
@@ -134,7 +138,8 @@ TEST_CASE("structures one by one are event-equal to the real stack", "[timeline]
                                     "weightless-norms",
                                     "weightless-qlora",
                                     "window-full",
-                                    "window-lora");
+                                    "window-lora",
+                                    "window-reentrant");
   DYNAMIC_SECTION(name) {
     const std::filesystem::path folder = "tests/timelines/data";
     const std::filesystem::path path = folder / (name + ".json.gz");

@@ -190,13 +190,20 @@ TEST_CASE("what the step does not know is named, and still counted", "[architect
   }
   SECTION("another structure") {
     const Architecture a =
-        built(R"({"model_type": "bloom", "hidden_size": 1024, "n_layer": 24, "n_head": 16,
-        "vocab_size": 250880})");
+        built(R"({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "intermediate_size": 14336, "vocab_size": 32000})");
     CHECK_FALSE(a.dense);
-    CHECK(a.not_modelled.find("alibi positions") != std::string::npos);
+    CHECK(a.not_modelled.find("a mixture of experts") != std::string::npos);
+    CHECK(a.parameters->total == Elements(46702792704));
+    CHECK(a.num_layers == 32);
+    CHECK(a.vocab_size == 32000);
+  }
+  SECTION("the older name of a field that is null") {
+    const Architecture a =
+        built(R"({"model_type": "bloom", "n_embed": null, "hidden_size": 1024, "n_layer": 24,
+        "n_head": 16, "vocab_size": 250880})");
+    CHECK(a.dense->embedding_norm);
     CHECK(a.parameters->total == Elements(559214592));
-    CHECK(a.num_layers == 24);
-    CHECK(a.vocab_size == 250880);
   }
 }
 

@@ -202,6 +202,28 @@ TEST_CASE("a checkpoint of nothing that needs gradients is a plain call",
   CHECK_FALSE(y.requires_grad());
 }
 
+TEST_CASE("the second result of a reentrant checkpoint goes back with zeros",
+          "[symbolic][checkpoint]") {
+  const bool use_reentrant = GENERATE(false, true);
+  EventLog run;
+  Tensor p = run.leaf("p", Shape{4, 8});
+  Tensor second;
+  const auto f = [&](const Tensor& x, Tensor& other) {
+    other = run.e.tanh(x);
+    return run.e.relu(other);
+  };
+  Tensor y = run.e.checkpoint_pair(f, p, use_reentrant, second);
+  CHECK(second.requires_grad());
+  Tensor loss = run.e.sum(std::move(y));
+  CHECK(run.backward(loss) ==
+        canonical(use_reentrant
+                      ? "+ones_like[] +zeros[4,8] +tanh[4,8] +relu[4,8] +threshold_backward[4,8] "
+                        "+add.Tensor[4,8] -threshold_backward[4,8] +tanh_backward[4,8] "
+                        "-add.Tensor[4,8] -tanh[4,8] -relu[4,8] -zeros[4,8] -ones_like[]"
+                      : "+ones_like[] +tanh[4,8] +relu[4,8] +threshold_backward[4,8] -relu[4,8] "
+                        "+tanh_backward[4,8] -tanh[4,8] -threshold_backward[4,8] -ones_like[]"));
+}
+
 TEST_CASE("modes and module are as before after a recomputation", "[symbolic][checkpoint]") {
   const bool use_reentrant = GENERATE(false, true);
   EventLog run;

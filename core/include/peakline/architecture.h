@@ -21,7 +21,8 @@ enum class HiddenAct : std::uint8_t {
   Silu,
   Gelu,
   GeluTanh,
-  GeluUnfused,  // the tanh approximation written out
+  GeluUnfused,     // the tanh approximation written out
+  GeluRecomputed,  // the same as a function that keeps its input alone
   Relu,
 };
 
@@ -65,6 +66,7 @@ enum class Positions : std::uint8_t {
   Learned,           // a table's rows, added to the embeddings before a mask is made
   LearnedAfterMask,  // the same, after it
   LearnedCounted,    // the rows counted by the batch's mask
+  Alibi,             // a bias on the scores that grows with the distance
 };
 
 // How the result of one projection becomes q, k and v.
@@ -80,6 +82,7 @@ enum class LayerForm : std::uint8_t {
   Usual,
   NamedResults,  // every block's result has a name
   Rows,          // the mlp sees [B * S, H]
+  BiasedScores,  // scores start from alibi, and the blocks add the residual themselves
 };
 
 // Which layers have a property: none before `begin`, from there in turn as the cycle says.
@@ -110,12 +113,14 @@ struct DecoderStructure {
   QkvSplit qkv_split = QkvSplit::None;
   Positions positions = Positions::Rotary;
   LayerForm layer_form = LayerForm::Usual;
-  bool norms_after_sums = false;    // a block's norm comes after its residual
-  bool scaled_query = false;        // q times a number before attention
-  bool softmax_as_is = false;       // eager attention does not ask for a float32 softmax
-  bool windowed_scores = false;     // attention reads its window from a table of its own
-  bool returns_weights = false;     // a layer returns attention's weights beside its result
-  bool viewed_last_states = false;  // the last norm's result goes through a view
+  bool embedding_norm = false;       // embeddings are normed before the first layer
+  bool residual_after_norm = false;  // what a block adds to is its norm's result
+  bool norms_after_sums = false;     // a block's norm comes after its residual
+  bool scaled_query = false;         // q times a number before attention
+  bool softmax_as_is = false;        // eager attention does not ask for a float32 softmax
+  bool windowed_scores = false;      // attention reads its window from a table of its own
+  bool returns_weights = false;      // a layer returns attention's weights beside its result
+  bool viewed_last_states = false;   // the last norm's result goes through a view
   HiddenAct hidden_act = HiddenAct::Silu;
   HeadNorm qk_norm = HeadNorm::None;
   RotaryKind rotary_kind = RotaryKind::Halves;

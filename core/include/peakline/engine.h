@@ -210,6 +210,9 @@ class Engine {
   Tensor silu(Tensor self) { return consume(&Engine::do_silu, self); }
   Tensor gelu(Tensor self) { return consume(&Engine::do_gelu, self); }
   Tensor relu(Tensor self) { return consume(&Engine::do_relu, self); }
+  // gelu's tanh approximation as a Python autograd function: it keeps its input alone and computes
+  // all of it again in backward.
+  Tensor gelu_recomputed(Tensor self) { return consume(&Engine::do_gelu_recomputed, self); }
   // A pointwise function without gradient, by its dispatcher name: cos, sin, isnan, ne.Scalar ...
   Tensor pointwise(const char* op, Tensor self, DType result) {
     if (!ready(self)) return {};
@@ -258,6 +261,13 @@ class Engine {
   Tensor slice(Tensor self, int dim, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
     if (!ready(self)) return {};
     Tensor out = do_slice(self, dim, start, end, step);
+    self.reset();
+    return out;
+  }
+  // self[..., index, :]: the dimension goes away.
+  Tensor select(Tensor self, int dim, std::int64_t index) {
+    if (!ready(self)) return {};
+    Tensor out = do_select(self, dim, index);
     self.reset();
     return out;
   }
@@ -329,6 +339,12 @@ class Engine {
     return out;
   }
   Tensor matmul(Tensor self, Tensor other) { return consume(&Engine::do_matmul, self, other); }
+  // self.baddbmm(batch1, batch2, beta, alpha): [N, M, K] x [N, K, P] times a number, plus `self`,
+  // which takes no gradient.
+  Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2) {
+    if (!ready(self, batch1) || !ready(batch2)) return {};
+    return do_baddbmm(self, batch1, batch2);
+  }
   Tensor softmax_last(Tensor self, DType dtype) {
     if (!ready(self)) return {};
     Tensor out = do_softmax_last(self, dtype);
@@ -377,9 +393,19 @@ class Engine {
 
   // ---- autograd
   using Function = std::function<Tensor(const Tensor&)>;
+  // The same for a function that returns a pair.
+  using PairFunction = std::function<Tensor(const Tensor& input, Tensor& second)>;
   // torch.utils.checkpoint.checkpoint. `function` may be run again in backward; what it captures
   // lives as long as the graph does.
-  virtual Tensor checkpoint(Function function, const Tensor& input, bool use_reentrant) = 0;
+  virtual Tensor checkpoint_pair(PairFunction function,
+                                 const Tensor& input,
+                                 bool use_reentrant,
+                                 Tensor& second) = 0;
+  Tensor checkpoint(Function function, const Tensor& input, bool use_reentrant) {
+    Tensor none;
+    auto single = [run = std::move(function)](const Tensor& x, Tensor&) { return run(x); };
+    return checkpoint_pair(std::move(single), input, use_reentrant, none);
+  }
   virtual void backward(Tensor loss) = 0;
   [[nodiscard]] virtual Tensor grad(const Tensor& leaf) const = 0;
   virtual void clear_grad(const Tensor& leaf) = 0;
@@ -410,6 +436,7 @@ class Engine {
   virtual Tensor do_silu(const Tensor& self) = 0;
   virtual Tensor do_gelu(const Tensor& self) = 0;
   virtual Tensor do_relu(const Tensor& self) = 0;
+  virtual Tensor do_gelu_recomputed(const Tensor& self) = 0;
   virtual Tensor do_pointwise(const char* op, const Tensor& self, DType result) = 0;
   virtual Tensor do_dropout(const Tensor& self) = 0;
   virtual Tensor do_to(const Tensor& self, DType dtype) = 0;
@@ -422,6 +449,7 @@ class Engine {
   virtual Tensor do_unsqueeze(const Tensor& self, int dim) = 0;
   virtual Tensor do_slice(
       const Tensor& self, int dim, std::int64_t start, std::int64_t end, std::int64_t step) = 0;
+  virtual Tensor do_select(const Tensor& self, int dim, std::int64_t index) = 0;
   virtual Tensor do_cat(const Tensor& first, const Tensor& second, int dim) = 0;
   virtual Tensor do_stack_last(const Tensor& first, const Tensor& second) = 0;
   virtual Tensor do_mean_last(const Tensor& self) = 0;
@@ -436,6 +464,7 @@ class Engine {
                                 const Packed4bit& weight,
                                 const Tensor& bias) = 0;
   virtual Tensor do_matmul(const Tensor& self, const Tensor& other) = 0;
+  virtual Tensor do_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2) = 0;
   virtual Tensor do_softmax_last(const Tensor& self, DType dtype) = 0;
   virtual Tensor do_attention(const Tensor& query,
                               const Tensor& key,

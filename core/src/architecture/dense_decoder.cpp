@@ -276,6 +276,10 @@ void resolve_activation(Fields& fields,
                         const data::FamiliesRow& family,
                         DenseDecoder& d,
                         Architecture& architecture) {
+  if (has_variant(family, "gelu_recomputed")) {
+    d.hidden_act = HiddenAct::GeluRecomputed;
+    return;
+  }
   const std::string usual(family.hidden_act.empty() ? "silu" : family.hidden_act);
   const bool renamed = has_variant(family, "hidden_activation_field");
   const std::string name =
@@ -348,6 +352,7 @@ Parameters count_parameters(const DenseDecoder& d, const Task& task) {
   for (const LayerModule& m : outer_projections(d)) p.linear += one * m.in * m.out;
   p.other = small * d.num_hidden_layers;
   if (d.final_norm) p.other += norm_size;
+  if (d.embedding_norm) p.other += norm_size;
   p.total = p.embedding + p.head + p.linear + p.other;
   return p;
 }

@@ -29,8 +29,9 @@ std::string_view Fields::name_of(std::string_view key) const {
   for (const std::string_view line : names_) {
     const Words words = words_of(line);
     if (words.key != key) continue;
-    if (document_.find(words.name)) return words.name;
-    if (first.empty()) first = words.name;
+    const json::Value* value = document_.find(words.name);
+    if (value && !value->is_null()) return words.name;
+    if (first.empty() || value) first = words.name;
   }
   return first.empty() || document_.find(key) ? key : first;
 }

@@ -11,6 +11,7 @@ Positions kind_of(const data::FamiliesRow& family) {
   if (has_variant(family, "learned_positions")) return Positions::Learned;
   if (has_variant(family, "learned_positions_after_mask")) return Positions::LearnedAfterMask;
   if (has_variant(family, "learned_positions_counted")) return Positions::LearnedCounted;
+  if (has_variant(family, "alibi_positions")) return Positions::Alibi;
   return Positions::Rotary;
 }
 
@@ -19,6 +20,7 @@ void resolve_table(Fields& fields, const data::FamiliesRow& family, DenseDecoder
   d.positions = kind_of(family);
   if (d.positions == Positions::Rotary) return;
   d.rotary_dim = 0;
+  if (d.positions == Positions::Alibi) return;
   d.position_rows = fields.required_size("max_position_embeddings");
   if (d.positions != Positions::LearnedCounted) return;
   constexpr std::int64_t kPaddingRows = 2;
@@ -53,6 +55,23 @@ void resolve_split(Fields& fields, const data::FamiliesRow& family, DenseDecoder
     d.qkv_split = shared ? QkvSplit::SharedHead : QkvSplit::ThirdsOfHead;
   }
   if (d.qkv_split != QkvSplit::None) d.fused_qkv = true;
+}
+
+// transformers 5.24, models/bloom/configuration_bloom.py.
+void resolve_biased_scores(Fields& fields,
+                           const data::FamiliesRow& family,
+                           DenseDecoder& d,
+                           Architecture& architecture) {
+  if (!has_variant(family, "biased_scores")) return;
+  d.layer_form = LayerForm::BiasedScores;
+  d.embedding_norm = true;
+  d.fused_qkv = true;
+  d.residual_after_norm = fields.flag("apply_residual_connection_post_layernorm").value_or(false);
+  d.returns_weights = true;
+  const bool sliced = fields.flag("slow_but_exact").value_or(false);
+  if (sliced && fields.number("pretraining_tp", 1) > 1)
+    refuse(architecture,
+           "The step of projections that are computed in slices is not modelled yet.");
 }
 
 // transformers 5.24, models/gpt_neo/configuration_gpt_neo.py: [[["global", "local"], 6]].
@@ -97,6 +116,7 @@ void resolve_positions(Fields& fields,
   if (has_variant(family, "windowed_scores")) resolve_local(fields, d);
   if (has_variant(family, "named_results")) d.layer_form = LayerForm::NamedResults;
   if (has_variant(family, "mlp_of_rows")) d.layer_form = LayerForm::Rows;
+  resolve_biased_scores(fields, family, d, architecture);
   d.input_major = has_variant(family, "input_major_weights");
   d.triangle_buffer = has_variant(family, "triangle_buffer");
   d.scaled_query = has_variant(family, "scaled_query");

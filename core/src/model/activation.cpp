@@ -31,6 +31,8 @@ Tensor activation(Engine& e, const Tensor& input, HiddenAct act) {
       return e.gelu(input);
     case HiddenAct::GeluUnfused:
       return gelu_unfused(e, input);
+    case HiddenAct::GeluRecomputed:
+      return e.gelu_recomputed(input);
     case HiddenAct::Relu:
       return e.relu(input);
   }

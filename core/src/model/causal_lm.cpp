@@ -1,8 +1,8 @@
 #include "model/causal_lm.h"
 
-#include <memory>
 #include <utility>
 
+#include "model/alibi.h"
 #include "model/decoder_layer.h"
 #include "model/learned_positions.h"
 #include "model/linear.h"
@@ -58,75 +58,114 @@ Tensor embed(Engine& e, const CausalLm& model, const Tensor& input_ids) {
   return embedded;
 }
 
-// transformers 5.24, LlamaModel.forward; returns last_hidden_state [B, S, H].
+// What the model's frame holds until it returns.
+struct ModelFrame {
+  Tensor inputs_embeds;
+  LearnedPositions counted;
+  Tensor position_embeds;
+  Tensor hidden_states;  // [B, S, H]
+  Masks masks;
+  Rotation rotation;
+  Rotation sliding_rotation;
+  // Where a layer returns a pair, the loop's name for it keeps the weights until the next one's.
+  Tensor weights;
+};
+
+void drop_embeddings(Engine& e, const CausalLm& model, ModelFrame& frame) {
+  if (!model.options.embedding_dropout) return;
+  Tensor dropped = e.dropout(frame.hidden_states);
+  frame.hidden_states = std::move(dropped);
+}
+
+// transformers 5.24, GPT2Model.forward and OPTDecoder.forward.
+void add_learned_positions(Engine& e,
+                           const CausalLm& model,
+                           const Batch& batch,
+                           ModelFrame& frame) {
+  const Positions kind = model.options.positions;
+  frame.counted = learned_positions(e, model, batch);
+  const Tensor& position_ids = frame.counted.position_ids;
+  if (kind == Positions::Learned) frame.position_embeds = embed_positions(e, model, position_ids);
+  // Positions that the mask counted are not given on.
+  Tensor given = kind == Positions::LearnedCounted ? Tensor{} : position_ids;
+  if (kind == Positions::Learned)
+    frame.hidden_states = e.add(frame.inputs_embeds, frame.position_embeds);
+  frame.masks = causal_masks(e, model, batch, given, frame.inputs_embeds.dtype());
+  if (kind == Positions::Learned) return;
+  frame.position_embeds = embed_positions(e, model, position_ids);
+  if (model.project_in) {
+    Tensor wide = linear(e, frame.inputs_embeds, *model.project_in, model.options, -1);
+    frame.inputs_embeds = std::move(wide);
+  }
+  frame.hidden_states = e.add(frame.inputs_embeds, frame.position_embeds);
+}
+
+// transformers 5.24, LlamaModel.forward.
+void make_rotations(Engine& e, const CausalLm& model, const Batch& batch, ModelFrame& frame) {
+  const ModelOptions& options = model.options;
+  frame.counted = learned_positions(e, model, batch);
+  const Tensor& position_ids = frame.counted.position_ids;
+  frame.hidden_states = frame.inputs_embeds;
+  const DType dtype = frame.hidden_states.dtype();
+  frame.masks = causal_masks(e, model, batch, position_ids, dtype);
+  drop_embeddings(e, model, frame);
+  const auto tables = [&](const Tensor& inv_freq) {
+    return rotary_embedding(e, inv_freq, options.rotary_kind, position_ids, dtype);
+  };
+  frame.rotation = tables(model.inv_freq);
+  if (options.two_rotations) frame.sliding_rotation = tables(model.sliding_inv_freq);
+}
+
+// transformers 5.24, BloomModel.forward.
+void make_alibi(Engine& e, const CausalLm& model, const Batch& batch, ModelFrame& frame) {
+  frame.hidden_states = frame.inputs_embeds;
+  apply_norm(e, model.embedding_norm, frame.hidden_states, -1);
+  frame.rotation.alibi = alibi_tensor(e, batch, model.options, frame.hidden_states.dtype());
+  frame.masks = causal_masks(e, model, batch, {}, frame.inputs_embeds.dtype());
+}
+
+void run_layers(Engine& e, const CausalLm& model, ModelFrame& frame) {
+  const ModelOptions& options = model.options;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const DecoderLayer& layer = model.layers[i];
+    const Tensor& mask = layer.sliding ? frame.masks.sliding : frame.masks.full;
+    const bool own = options.two_rotations && layer.sliding;
+    const Rotation& rotation = own ? frame.sliding_rotation : frame.rotation;
+    const auto index = static_cast<std::int32_t>(i);
+    Tensor next;
+    Tensor weights;
+    if (options.gradient_checkpointing) {
+      // The layer's keyword arguments live as long as its checkpoint does.
+      auto run = [&e, &layer, &options, rotation, mask, ids = frame.counted.position_ids, index](
+                     const Tensor& input, Tensor& second) {
+        return decoder_layer(e, input, layer, rotation, mask, options, index, second);
+      };
+      next = e.checkpoint_pair(std::move(run), frame.hidden_states, options.use_reentrant, weights);
+    } else {
+      next = decoder_layer(e, frame.hidden_states, layer, rotation, mask, options, index, weights);
+    }
+    frame.hidden_states = std::move(next);
+    frame.weights = std::move(weights);
+  }
+}
+
+// Returns last_hidden_state [B, S, H].
 Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
   ModuleScope scope(e, "model");
   const ModelOptions& options = model.options;
-  Tensor inputs_embeds = embed(e, model, batch.input_ids);
-  const bool learned = options.positions != Positions::Rotary;
-  const LearnedPositions counted = learned_positions(e, model, batch);
-  const Tensor& position_ids = counted.position_ids;
-  Tensor position_embeds;
-  Tensor hidden_states = learned ? Tensor{} : inputs_embeds;
-  if (options.positions == Positions::Learned) {
-    position_embeds = embed_positions(e, model, position_ids);
-    hidden_states = e.add(inputs_embeds, position_embeds);
+  ModelFrame frame;
+  frame.inputs_embeds = embed(e, model, batch.input_ids);
+  if (options.positions == Positions::Rotary) {
+    make_rotations(e, model, batch, frame);
+  } else if (options.positions == Positions::Alibi) {
+    make_alibi(e, model, batch, frame);
+  } else {
+    add_learned_positions(e, model, batch, frame);
+    drop_embeddings(e, model, frame);
   }
-  // Positions that the mask counted are not given on.
-  const bool given = options.positions != Positions::LearnedCounted;
-  const Masks masks =
-      causal_masks(e, model, batch, given ? position_ids : Tensor{}, inputs_embeds.dtype());
-  if (learned && !position_embeds.defined()) {
-    position_embeds = embed_positions(e, model, position_ids);
-    if (model.project_in) {
-      Tensor wide = linear(e, inputs_embeds, *model.project_in, options, -1);
-      inputs_embeds = std::move(wide);
-    }
-    hidden_states = e.add(inputs_embeds, position_embeds);
-  }
-  if (options.embedding_dropout) {
-    Tensor dropped = e.dropout(hidden_states);
-    hidden_states = std::move(dropped);
-  }
-  const DType dtype = hidden_states.dtype();
-  Rotation whole;
-  if (!learned)
-    whole = rotary_embedding(e, model.inv_freq, options.rotary_kind, position_ids, dtype);
-  Rotation sliding;
-  if (options.two_rotations) {
-    sliding = rotary_embedding(e, model.sliding_inv_freq, options.rotary_kind, position_ids, dtype);
-  }
-  // Where a layer returns a pair, the loop's name for it keeps the weights until the next one's.
-  std::shared_ptr<Tensor> held;
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const DecoderLayer& layer = model.layers[i];
-    const Tensor& mask = layer.sliding ? masks.sliding : masks.full;
-    const Rotation& rotation = options.two_rotations && layer.sliding ? sliding : whole;
-    const auto index = static_cast<std::int32_t>(i);
-    Tensor next;
-    const auto weights = std::make_shared<Tensor>();
-    if (options.gradient_checkpointing) {
-      // The layer's keyword arguments live as long as its checkpoint does; when it runs again,
-      // nobody waits for the weights.
-      const std::weak_ptr<Tensor> waiting = weights;
-      auto run = [&e, &layer, &options, rotation, mask, position_ids, index, waiting](
-                     const Tensor& input) {
-        Tensor unused;
-        const std::shared_ptr<Tensor> place = waiting.lock();
-        return decoder_layer(
-            e, input, layer, rotation, mask, options, index, place ? *place : unused);
-      };
-      next = e.checkpoint(std::move(run), hidden_states, options.use_reentrant);
-    } else {
-      next = decoder_layer(e, hidden_states, layer, rotation, mask, options, index, *weights);
-    }
-    hidden_states = std::move(next);
-    if (options.returns_weights) held = weights;
-  }
-  if (model.norm) {
-    Tensor normed = norm(e, hidden_states, *model.norm, -1);
-    hidden_states = std::move(normed);
-  }
+  run_layers(e, model, frame);
+  Tensor& hidden_states = frame.hidden_states;
+  apply_norm(e, model.norm, hidden_states, -1);
   if (model.project_out) {
     Tensor narrow = linear(e, hidden_states, *model.project_out, options, -1);
     hidden_states = std::move(narrow);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/alibi.h"
 #include "model/attention.h"
 #include "model/mlp.h"
 #include "model/named_layer.h"
@@ -104,6 +105,8 @@ Tensor decoder_layer(Engine& e,
   ModuleScope scope(e, "", index);
   if (options.layer_form == LayerForm::NamedResults)
     return layer_of_named_results(e, input, layer, rotation, mask, options, index, weights);
+  if (options.layer_form == LayerForm::BiasedScores)
+    return layer_of_biased_scores(e, input, layer, rotation.alibi, mask, options, index, weights);
   if (options.layer_form == LayerForm::Rows)
     return layer_of_rows(e, input, layer, rotation, mask, options, index);
   if (options.parallel_blocks)

@@ -72,7 +72,8 @@ struct ModelOptions : DecoderStructure {
 
 struct CausalLm {
   ModelOptions options;
-  Tensor embed_tokens;                // [V, H]
+  Tensor embed_tokens;  // [V, H]
+  std::optional<Norm> embedding_norm;
   Tensor embed_positions;             // [P, H], where positions are learned
   std::optional<Linear> project_in;   // [H, W], where tokens' rows are narrower
   std::optional<Linear> project_out;  // [W, H]

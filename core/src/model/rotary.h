@@ -7,9 +7,11 @@
 
 namespace peakline {
 
+// What layers know positions by.
 struct Rotation {
-  Tensor cos;  // [1, S, D]
-  Tensor sin;  // [1, S, D]
+  Tensor cos;    // [1, S, D]
+  Tensor sin;    // [1, S, D]
+  Tensor alibi;  // [B * A, 1, S], in their place
 };
 
 // position_ids [1, S]; the tables come in the hidden states' dtype, or in float32.

@@ -138,17 +138,20 @@ bool obeys_layout(const SymbolicTensor& gradient, const SymbolicTensor& variable
 
 }  // namespace
 
-// One run of the engine over the graph of one root (torch::autograd::GraphTask).
+// One run of the engine over the graph of its roots (torch::autograd::GraphTask).
 class BackwardPass {
  public:
   explicit BackwardPass(SymbolicEngine& engine) : engine_(engine) {}
 
-  void run(Node* root, Tensor gradient) {
+  void run(std::span<const Tensor> roots, std::span<Tensor> gradients) {
     entries_.reserve(engine_.largest_graph_);
-    discover(root);
+    for (const Tensor& root : roots) add_edge_to(record_of(root).grad_fn);
+    discover();
     engine_.largest_graph_ = std::max(engine_.largest_graph_, entries_.size());
-    entries_[0].incoming[0] = std::move(gradient);
-    push(0);
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+      const SymbolicTensor& root = record_of(roots[i]);
+      deliver({root.grad_fn, root.output_number}, std::move(gradients[i]));
+    }
     while (!ready_.empty()) {
       const std::int32_t entry = pop();
       evaluate(entry);
@@ -165,17 +168,17 @@ class BackwardPass {
     std::array<Tensor, kMaxOutputs> incoming;
   };
 
-  void discover(Node* root) {
-    add(root);
+  void discover() {
     for (std::size_t at = 0; at < entries_.size(); ++at) {
       Node* node = entries_[at].node;
-      for (int i = 0; i < node->num_inputs; ++i) {
-        Node* next = node->edges[static_cast<std::size_t>(i)].node;
-        if (next == nullptr) continue;
-        const std::int32_t entry = known(next) ? next->task_entry : add(next);
-        ++entries_[static_cast<std::size_t>(entry)].dependencies;
-      }
+      for (int i = 0; i < node->num_inputs; ++i)
+        add_edge_to(node->edges[static_cast<std::size_t>(i)].node);
     }
+  }
+  void add_edge_to(Node* node) {
+    if (node == nullptr) return;
+    const std::int32_t entry = known(node) ? node->task_entry : add(node);
+    ++entries_[static_cast<std::size_t>(entry)].dependencies;
   }
   [[nodiscard]] bool known(const Node* node) const {
     const auto entry = static_cast<std::size_t>(node->task_entry);
@@ -226,7 +229,8 @@ class BackwardPass {
     for (Tensor& gradient : incoming) gradient.reset();
     node.drop_saved();
     for (int i = 0; i < node.num_inputs; ++i)
-      deliver(node, i, std::move(outgoing[static_cast<std::size_t>(i)]));
+      deliver(node.edges[static_cast<std::size_t>(i)],
+              std::move(outgoing[static_cast<std::size_t>(i)]));
   }
 
   // engine.cpp, validate_outputs: shape first, then dtype.
@@ -243,8 +247,7 @@ class BackwardPass {
     }
   }
 
-  void deliver(const Node& node, int input, Tensor gradient) {
-    const Edge& edge = node.edges[static_cast<std::size_t>(input)];
+  void deliver(const Edge& edge, Tensor gradient) {
     if (edge.node == nullptr) return;
     Entry& entry = entries_[static_cast<std::size_t>(edge.node->task_entry)];
     if (gradient.defined()) {
@@ -287,17 +290,17 @@ void SymbolicEngine::accumulate_grad(Node& node, Tensor gradient) {
   }
 }
 
-void SymbolicEngine::run_backward(Node* root, Tensor gradient) {
-  BackwardPass(*this).run(root, std::move(gradient));
+void SymbolicEngine::run_backward(std::span<const Tensor> roots, std::span<Tensor> gradients) {
+  BackwardPass(*this).run(roots, gradients);
 }
 
 void SymbolicEngine::backward(Tensor loss) {
   if (halted_ || !loss.requires_grad()) return;
   const bool outer_grad = set_grad_enabled(false);
   Module outer_module = enter_module({});
-  Tensor seed = fresh("ones_like", loss.sizes(), loss.dtype());
-  Node* root = record_of(loss).grad_fn;
-  run_backward(root, seed);
+  const Tensor seed = fresh("ones_like", loss.sizes(), loss.dtype());
+  Tensor gradient = seed;
+  run_backward({&loss, 1}, {&gradient, 1});
   enter_module(outer_module);
   set_grad_enabled(outer_grad);
 }

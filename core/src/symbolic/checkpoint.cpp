@@ -30,7 +30,8 @@ void SymbolicEngine::recompute(Frame& frame) {
   {
     Tensor input = frame.input;
     AutocastScope autocast_scope(*this, frame.autocast);
-    Tensor unused = frame.function(input);
+    Tensor second;
+    Tensor unused = frame.function(input, second);
   }
   halted_ = false;
   enter_module(outer_module);
@@ -39,7 +40,10 @@ void SymbolicEngine::recompute(Frame& frame) {
   frame.recomputing = false;
 }
 
-Tensor SymbolicEngine::checkpoint(Function function, const Tensor& input, bool use_reentrant) {
+Tensor SymbolicEngine::checkpoint_pair(PairFunction function,
+                                       const Tensor& input,
+                                       bool use_reentrant,
+                                       Tensor& second) {
   if (halted_ || !input.defined()) return {};
   Frame* frame = new Frame;
   frame->function = std::move(function);
@@ -48,7 +52,7 @@ Tensor SymbolicEngine::checkpoint(Function function, const Tensor& input, bool u
   if (!use_reentrant) {
     frame->input = input;
     Frame* outer = std::exchange(frame_, frame);
-    Tensor out = frame->function(input);
+    Tensor out = frame->function(input, second);
     frame_ = outer;
     Frame::release(frame);
     return out;
@@ -57,35 +61,45 @@ Tensor SymbolicEngine::checkpoint(Function function, const Tensor& input, bool u
   Tensor out;
   if (save(node, input)) {
     NoGrad no_grad(*this);
-    out = frame->function(input);
+    out = frame->function(input, second);
   }
   if (node == nullptr || halted_) {
     Frame::release(frame);
     return halted_ ? abandon(node) : out;
   }
   node->frame = frame;
+  if (second.defined()) {
+    ++node->references;
+    attach(node, second, 1);
+  }
   return finish(node, std::move(out));
 }
 
-// CheckpointFunction.backward: its Python frame holds the incoming gradient, the detached input and
-// the outputs of the second forward until the nested backward pass has returned.
+// CheckpointFunction.backward: its Python frame holds the incoming gradients, the detached input
+// and the outputs of the second forward until the nested backward pass has returned. A second
+// result that nobody used gets a gradient of zeros (materialize_grads), which goes all the way
+// back.
 void SymbolicEngine::formula_reentrant(SymbolicEngine& engine,
                                        Node& node,
                                        std::array<Tensor, kMaxOutputs>& incoming,
                                        Gradients& outgoing) {
   const Frame& frame = *node.frame;
+  if (!incoming[1].defined() && node.outputs[1].sizes.rank() > 0)
+    incoming[1] = engine.fresh("zeros", node.outputs[1].sizes, node.outputs[1].dtype);
   Tensor input = engine.detach(node.unpacked[0]);
   engine.set_requires_grad(input, true);
-  Tensor output;
+  std::array<Tensor, 2> outputs;
   const Module outer_module = engine.enter_module(frame.module);
   {
     const bool outer_grad = engine.set_grad_enabled(true);
     AutocastScope autocast_scope(engine, frame.autocast);
-    output = frame.function(input);
+    outputs[0] = frame.function(input, outputs[1]);
     engine.set_grad_enabled(outer_grad);
   }
   engine.enter_module({});
-  engine.run_backward(record_of(output).grad_fn, incoming[0]);
+  std::array<Tensor, 2> gradients{incoming[0], incoming[1]};
+  const std::size_t count = outputs[1].requires_grad() ? 2 : 1;
+  engine.run_backward(std::span(outputs).first(count), std::span(gradients).first(count));
   engine.enter_module(outer_module);
   outgoing[0] = record_of(input).grad;
 }

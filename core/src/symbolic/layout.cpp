@@ -45,6 +45,10 @@ void formula_slice(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   outgoing[0] = engine.fresh("slice_backward", node.input_sizes(0), incoming[0].dtype());
 }
 
+void formula_select(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = engine.fresh("select_backward", node.input_sizes(0), incoming[0].dtype());
+}
+
 void formula_clone(SymbolicEngine&, Node&, Incoming& incoming, Gradients& outgoing) {
   outgoing[0] = incoming[0];
 }
@@ -174,6 +178,21 @@ Tensor SymbolicEngine::do_slice(
   sizes[dim] = divide_up(end_at - start_at, step);
   Shape strides = record.strides;
   strides[dim] *= step;
+  return finish(node, alias(self, sizes, strides));
+}
+
+Tensor SymbolicEngine::do_select(const Tensor& self, int dim, std::int64_t index) {
+  static_cast<void>(index);
+  const SymbolicTensor& record = record_of(self);
+  const int at = dim < 0 ? dim + record.sizes.rank() : dim;
+  Node* node = start(formula_select, {&self});
+  Shape sizes;
+  Shape strides;
+  for (int i = 0; i < record.sizes.rank(); ++i) {
+    if (i == at) continue;
+    sizes.push_back(record.sizes[i]);
+    strides.push_back(record.strides[i]);
+  }
   return finish(node, alias(self, sizes, strides));
 }
 

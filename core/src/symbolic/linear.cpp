@@ -72,6 +72,22 @@ void formula_bmm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradien
   }
 }
 
+// Each gradient is a product and, times the number, another tensor.
+void formula_baddbmm(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  std::size_t slot = 0;
+  const Tensor& gradient = incoming[0];
+  const auto scaled = [&](const Shape& sizes) {
+    Tensor product = engine.fresh("bmm", sizes, gradient.dtype());
+    return engine.fresh("mul.Scalar", sizes, gradient.dtype());
+  };
+  Tensor batch2 = node.needs(0) ? node.unpacked[slot++] : Tensor{};
+  Tensor batch1 = node.needs(1) ? node.unpacked[slot++] : Tensor{};
+  if (node.needs(0))
+    outgoing[0] = scaled(Shape{gradient.size(0), gradient.size(1), batch2.size(1)});
+  if (node.needs(1))
+    outgoing[1] = scaled(Shape{gradient.size(0), batch1.size(2), gradient.size(2)});
+}
+
 // embedding_dense_backward: a gradient of the whole table.
 void formula_embedding(SymbolicEngine& engine,
                        Node& node,
@@ -191,6 +207,19 @@ Tensor SymbolicEngine::do_matmul(const Tensor& self_, const Tensor& other_) {
   left.reset();
   right.reset();
   return unsafe_view(out, with_last(a, b[-1]));
+}
+
+Tensor SymbolicEngine::do_baddbmm(const Tensor& self_,
+                                  const Tensor& batch1_,
+                                  const Tensor& batch2_) {
+  const Tensor batch2 = autocast_input(batch2_);
+  const Tensor batch1 = autocast_input(batch1_);
+  const Tensor self = autocast_input(self_);
+  Node* node = start(formula_baddbmm, {&batch1, &batch2});
+  if (node != nullptr && node->needs(0) && !save(node, batch2)) return abandon(node);
+  if (node != nullptr && node->needs(1) && !save(node, batch1)) return abandon(node);
+  const Shape sizes{batch1.size(0), batch1.size(1), batch2.size(2)};
+  return finish(node, fresh("baddbmm", sizes, batch1.dtype()));
 }
 
 Tensor SymbolicEngine::do_embedding(const Tensor& weight, const Tensor& indices) {

@@ -19,7 +19,7 @@ struct Node;
 // long as a node that saved something under it.
 struct Frame {
   std::int32_t references = 1;
-  Engine::Function function;
+  Engine::PairFunction function;
   Tensor input;
   std::optional<DType> autocast;
   Module module;

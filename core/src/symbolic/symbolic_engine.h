@@ -43,7 +43,10 @@ class SymbolicEngine final : public Engine {
              std::span<const std::int64_t> sizes,
              int dim,
              std::span<Tensor> out) override;
-  Tensor checkpoint(Function function, const Tensor& input, bool use_reentrant) override;
+  Tensor checkpoint_pair(PairFunction function,
+                         const Tensor& input,
+                         bool use_reentrant,
+                         Tensor& second) override;
   void backward(Tensor loss) override;
   [[nodiscard]] Tensor grad(const Tensor& leaf) const override;
   void clear_grad(const Tensor& leaf) override;
@@ -119,6 +122,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_silu(const Tensor& self) override;
   Tensor do_gelu(const Tensor& self) override;
   Tensor do_relu(const Tensor& self) override;
+  Tensor do_gelu_recomputed(const Tensor& self) override;
   Tensor do_pointwise(const char* op, const Tensor& self, DType result) override;
   Tensor do_dropout(const Tensor& self) override;
   Tensor do_clone(const Tensor& self) override;
@@ -130,6 +134,7 @@ class SymbolicEngine final : public Engine {
                   std::int64_t start,
                   std::int64_t end,
                   std::int64_t step) override;
+  Tensor do_select(const Tensor& self, int dim, std::int64_t index) override;
   Tensor do_stack_last(const Tensor& first, const Tensor& second) override;
   Tensor do_cat(const Tensor& first, const Tensor& second, int dim) override;
   Tensor do_mean_last(const Tensor& self) override;
@@ -142,6 +147,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_softmax_as_is(const Tensor& self) override;
   Tensor do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) override;
   Tensor do_matmul(const Tensor& self, const Tensor& other) override;
+  Tensor do_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2) override;
   Tensor do_softmax_last(const Tensor& self, DType dtype) override;
   Tensor do_attention(const Tensor& query,
                       const Tensor& key,
@@ -158,7 +164,8 @@ class SymbolicEngine final : public Engine {
 
  private:
   friend class BackwardPass;
-  void run_backward(Node* root, Tensor gradient);
+  // torch.autograd.backward: a gradient for each of the roots.
+  void run_backward(std::span<const Tensor> roots, std::span<Tensor> gradients);
   [[nodiscard]] bool save_tensor(Node* node, Tensor tensor);
   void unpack(Node& node);
   void recompute(Frame& frame);

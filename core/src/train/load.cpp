@@ -158,6 +158,8 @@ class Loader {
     const std::int64_t h = shape_.hidden_size;
     model.embed_tokens =
         named(module_path(shape_, "embedding"), Shape{shape_.vocab_size, shape_.embedding_size});
+    if (shape_.embedding_norm)
+      model.embedding_norm = norm(module_path(shape_, "embedding_norm"), Shape{h});
     if (shape_.position_rows > 0)
       model.embed_positions =
           named(module_path(shape_, "positions"), Shape{shape_.position_rows, h});
@@ -365,6 +367,7 @@ class Loader {
   void collect() {
     CausalLm& model = loaded_.model;
     add(model.embed_tokens, true, true);
+    if (model.embedding_norm) collect_norm(*model.embedding_norm);
     add(model.embed_positions, true, true);
     for (const LayerModule& m : outer_) collect_linear(outer_linear(m));
     const bool norm_first = final_norm_first();
