@@ -5,7 +5,9 @@ import {mkdir, readFile} from 'node:fs/promises';
 import {fileURLToPath} from 'node:url';
 import {serveHub, servePage} from './server.mjs';
 
-const kSite = fileURLToPath(new URL('../../site/', import.meta.url));
+// PEAKLINE_SITE=build/site: the page as it is delivered, in place of its sources.
+const kProject = new URL('../../', import.meta.url);
+const kSite = fileURLToPath(new URL(`${process.env.PEAKLINE_SITE ?? 'site'}/`, kProject));
 const kFixtures = fileURLToPath(new URL('fixtures/', import.meta.url));
 const kArguments = [
   '--no-sandbox',

@@ -14,7 +14,9 @@ export function callText(text) {
   const pointer = core._peakline_allocate(bytes.length);
   if (pointer === 0) throw new Error(`no room for a request of ${bytes.length} bytes`);
   core.HEAPU8.set(bytes, pointer);
-  const reply = core.UTF8ToString(core._peakline_call(pointer, bytes.length));
+  const at = core._peakline_call(pointer, bytes.length) >>> 0;
+  const memory = core.HEAPU8;
+  const reply = new TextDecoder().decode(memory.subarray(at, memory.indexOf(0, at)));
   core._peakline_free(pointer);
   return reply;
 }
