@@ -64,7 +64,8 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
                                     "phi2-lora-qv",
                                     "smollm3-full-adafactor",
                                     "stablelm3b-lora-bf16-adapters",
-                                    "starcoder2-7b-lora-ckpt");
+                                    "starcoder2-7b-lora-ckpt",
+                                    "tinyllama-dora-fp16-scaler-t4");
   DYNAMIC_SECTION(name) {
     const std::filesystem::path path = *shared / "timelines" / (name + ".json.gz");
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
@@ -72,15 +73,34 @@ TEST_CASE("the step is event-equal to the real stack", "[timeline]") {
   }
 }
 
+void require_same_count(const nlohmann::json& row,
+                        const std::string& config,
+                        const std::string& setup) {
+  const Result<Report> report = estimate(config, setup);
+  REQUIRE(report.has_value());
+  const auto trainable = row.at("params_trainable").get<std::int64_t>();
+  CHECK(report->num_trainable_parameters == Elements(trainable));
+}
+
 // Two layers each, recorded for one question apiece; see data/README.md.
 TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]") {
   const std::string name = GENERATE("adafactor",
+                                    "biases-all",
+                                    "biases-lora-only",
+                                    "biases-qlora",
                                     "bnb8-full",
                                     "d100-full",
                                     "d100-lora",
+                                    "dora-16bit",
+                                    "dora-biases-float32",
+                                    "dora-by-hand",
+                                    "dora-lora",
+                                    "dora-qlora",
                                     "eager-none",
                                     "eager-ones",
                                     "eager-padded",
+                                    "embedding-lora",
+                                    "embedding-lora-tied",
                                     "fp16",
                                     "fp16-eager",
                                     "fused-eager",
@@ -95,6 +115,13 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
                                     "padded-short",
                                     "padded-sliding",
                                     "plain-t4",
+                                    "saved-both",
+                                    "saved-head",
+                                    "saved-liger",
+                                    "saved-plain-loop",
+                                    "saved-tied-both",
+                                    "saved-tied-embedding",
+                                    "saved-tied-head",
                                     "sliding-lora",
                                     "sliding-lora-none");
   DYNAMIC_SECTION(name) {
@@ -103,6 +130,7 @@ TEST_CASE("settings one by one are event-equal to the real stack", "[timeline]")
     const nlohmann::json row = nlohmann::json::parse(timeline::read_row(path));
     const std::string config = read_text(folder / row.at("config").get<std::string>());
     require_event_equal(path, config, setup_of(row.at("settings")), 400);
+    require_same_count(row, config, setup_of(row.at("settings")));
   }
 }
 

@@ -52,8 +52,8 @@ TEST_CASE("what fits, or is not modelled, needs no change", "[changes]") {
   CHECK(changes_of(large(), on_card({{"method", "lora"}, {"max_length", 256}}, "A100 80GB"), asked)
             .empty());
   CHECK(asked.verdict.answer == Answer::Fits);
-  const json dora = {{"method", "lora"}, {"lora", {{"use_dora", true}}}};
-  CHECK(changes_of(large(), on_card(dora, "RTX 3060 12GB"), asked).empty());
+  const json packed = {{"method", "lora"}, {"packing", true}};
+  CHECK(changes_of(large(), on_card(packed, "RTX 3060 12GB"), asked).empty());
 }
 
 TEST_CASE("the cheapest change that fits comes first", "[changes]") {

@@ -82,9 +82,8 @@ TEST_CASE("what is not modelled gives weights and a reason, never a peak", "[rep
                         {"attention", {{"attn_implementation", "flash_attention_2"}}},
                         {"use_cache", {{"use_cache", true}}},
                         {"8bit", {{"method", "qlora"}, {"quantization", {{"load_in_8bit", true}}}}},
-                        {"use_dora", lora("use_dora", true)},
-                        {"modules_to_save", lora("modules_to_save", {"lm_head"})},
-                        {"bias", lora("bias", "all")},
+                        {"modules_to_save", lora("modules_to_save", {"norm"})},
+                        {"an adapter on \"lm_head\"", lora("target_modules", {"lm_head"})},
                         {"packing", {{"packing", true}}},
                         {"trainer", {{"trainer", "unsloth"}}},
                         {"parallel", {{"parallel", {{"kind", "zero2"}, {"world_size", 2}}}}},
@@ -183,8 +182,6 @@ TEST_CASE("target names mean what PEFT makes of them", "[report][estimate]") {
   CHECK(foo.error().front().message.find("\"foo\"") != std::string::npos);
   CHECK(foo.error().front().hint.find("down_proj") != std::string::npos);
   for (const char* name : {"lm_head",
-                           "embed_tokens",
-                           "model.embed_tokens",
                            "0.self_attn.q_proj",
                            "layers.1.mlp.up_proj",
                            "model.layers.2.self_attn.o_proj"}) {
@@ -195,6 +192,32 @@ TEST_CASE("target names mean what PEFT makes of them", "[report][estimate]") {
   }
   CHECK(places(estimate(config, R"({"method": "full", "lora": {"target_modules": ["foo"]}})")) ==
         "a report");
+}
+
+TEST_CASE("modules to save mean what PEFT makes of them", "[report][estimate]") {
+  const Decoder d;
+  const std::int64_t table = d.vocabulary * d.hidden;
+  const auto report = [&](json names, json lora = json::object()) {
+    lora["modules_to_save"] = std::move(names);
+    return report_of(d.config(), {{"lora", lora}});
+  };
+  const Elements adapters = report(json::array()).num_trainable_parameters;
+  CHECK(report({"lm_head"}).num_trainable_parameters == adapters + Elements(table));
+  // Ends of names are compared, and both tables end so.
+  CHECK(report({"lm_head", "model.embed_tokens"}).num_trainable_parameters ==
+        adapters + Elements(2 * table));
+  CHECK(report({"head"}).num_trainable_parameters == adapters + Elements(table));
+  const Report unknown = report({"score"});
+  CHECK(unknown.num_trainable_parameters == adapters);
+  CHECK(std::any_of(unknown.notes.begin(), unknown.notes.end(), [](const std::string& note) {
+    return note.find("\"score\"") != std::string::npos;
+  }));
+  const json both = {{"lora",
+                      {{"target_modules", {"q_proj", "embed_tokens"}},
+                       {"modules_to_save", {"lm_head", "embed_tokens"}}}}};
+  CHECK(places(estimate(d.config().dump(), both.dump())) == "E0305 /lora/modules_to_save/1\n");
+  const json decomposed = {{"target_modules", {"embed_tokens"}}, {"use_dora", true}};
+  CHECK(report(json::array(), decomposed).verdict.answer == Answer::NotModelled);
 }
 
 TEST_CASE("a report stays small whatever the setup repeats", "[report][estimate]") {

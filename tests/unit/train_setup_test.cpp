@@ -291,13 +291,11 @@ TEST_CASE("a card is a name, a name with a count, or an object", "[setup]") {
 
 TEST_CASE("nothing that is given is ignored silently", "[setup]") {
   SECTION("what changes memory and is not modelled is named as such") {
-    const TrainSetup setup =
-        parsed(R"({"packing": true, "loss": "chunked", "lora": {"use_dora": true},
+    const TrainSetup setup = parsed(R"({"packing": true, "loss": "chunked",
         "objective": {"kind": "dpo"}, "parallel": {"kind": "fsdp2", "world_size": 8},
         "activation_offloading": true})");
     for (const std::string_view key : {"packing",
                                        "loss",
-                                       "lora.use_dora",
                                        "objective.kind",
                                        "parallel.kind",
                                        "parallel.world_size",
@@ -364,6 +362,11 @@ TEST_CASE("float16 weights are not trained behind a gradient scaler", "[setup]")
   }
   CHECK(places(R"({"lora": {"adapter_dtype": "float16"}, "autocast": "fp16"})") ==
         "E0305 /lora/adapter_dtype\n");
+  const std::string half = R"({"dtype": "float16", )";
+  CHECK(places(half + R"("lora": {"bias": "all"}})") == "E0305 /lora/bias\n");
+  const std::string saved = R"("lora": {"modules_to_save": ["lm_head"]}})";
+  CHECK(places(half + saved) == "E0305 /lora/modules_to_save\n");
+  CHECK(places(half + R"("method": "qlora", )" + saved).empty());
   // Without clipping only the fused optimizer, which unscales in its kernel, is spared.
   CHECK(places(R"({"method": "full", "dtype": "float16", "max_grad_norm": 0})").empty());
   CHECK(places(R"({"method": "full", "dtype": "float16", "max_grad_norm": 0, "optim": "sgd"})") ==

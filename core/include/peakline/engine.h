@@ -200,6 +200,7 @@ class Engine {
   Tensor mul(Tensor self, Tensor other) { return consume(&Engine::do_mul, self, other); }
   Tensor div(Tensor self, Tensor other) { return consume(&Engine::do_div, self, other); }
   Tensor add_scalar(Tensor self) { return consume(&Engine::do_add_scalar, self); }
+  Tensor sub_scalar(Tensor self) { return consume(&Engine::do_sub_scalar, self); }
   Tensor mul_scalar(Tensor self) { return consume(&Engine::do_mul_scalar, self); }
   Tensor div_scalar(Tensor self) { return consume(&Engine::do_div_scalar, self); }
   Tensor neg(Tensor self) { return consume(&Engine::do_neg, self); }
@@ -293,6 +294,8 @@ class Engine {
     return consume(&Engine::do_mean_last, self);
   }                                                                   // mean(-1, keepdim=True)
   Tensor sum(Tensor self) { return consume(&Engine::do_sum, self); }  // to one number
+  // torch.linalg.norm(dim=-1)
+  Tensor norm_last(Tensor self) { return consume(&Engine::do_norm_last, self); }
 
   // ---- layers
   Tensor embedding(const Tensor& weight, Tensor indices) {
@@ -337,6 +340,10 @@ class Engine {
     Tensor out = do_linear_4bit(input, weight, bias);
     input.reset();
     return out;
+  }
+  // bitsandbytes.functional.dequantize_4bit: the whole weight.
+  Tensor dequantize_4bit(const Packed4bit& weight) {
+    return halted_ ? Tensor{} : do_dequantize_4bit(weight);
   }
   Tensor matmul(Tensor self, Tensor other) { return consume(&Engine::do_matmul, self, other); }
   // self.baddbmm(batch1, batch2, beta, alpha): [N, M, K] x [N, K, P] times a number, plus `self`,
@@ -427,6 +434,7 @@ class Engine {
   virtual Tensor do_mul(const Tensor& self, const Tensor& other) = 0;
   virtual Tensor do_div(const Tensor& self, const Tensor& other) = 0;
   virtual Tensor do_add_scalar(const Tensor& self) = 0;
+  virtual Tensor do_sub_scalar(const Tensor& self) = 0;
   virtual Tensor do_mul_scalar(const Tensor& self) = 0;
   virtual Tensor do_div_scalar(const Tensor& self) = 0;
   virtual Tensor do_neg(const Tensor& self) = 0;
@@ -454,6 +462,7 @@ class Engine {
   virtual Tensor do_stack_last(const Tensor& first, const Tensor& second) = 0;
   virtual Tensor do_mean_last(const Tensor& self) = 0;
   virtual Tensor do_sum(const Tensor& self) = 0;
+  virtual Tensor do_norm_last(const Tensor& self) = 0;
   virtual Tensor do_embedding(const Tensor& weight, const Tensor& indices) = 0;
   virtual Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
   virtual Tensor do_addmm(const Tensor& bias, const Tensor& input, const Tensor& weight) = 0;
@@ -463,6 +472,7 @@ class Engine {
   virtual Tensor do_linear_4bit(const Tensor& input,
                                 const Packed4bit& weight,
                                 const Tensor& bias) = 0;
+  virtual Tensor do_dequantize_4bit(const Packed4bit& weight) = 0;
   virtual Tensor do_matmul(const Tensor& self, const Tensor& other) = 0;
   virtual Tensor do_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2) = 0;
   virtual Tensor do_softmax_last(const Tensor& self, DType dtype) = 0;

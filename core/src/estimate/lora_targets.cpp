@@ -4,12 +4,17 @@
 #include <charconv>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "train/adapters.h"
 
 namespace peakline {
 
 namespace {
 
 constexpr std::string_view kPlace = "/lora/target_modules";
+constexpr std::string_view kSavedPlace = "/lora/modules_to_save";
+
 // peft 0.21 tuners_utils.py, check_target_module_exists.
 bool matches(std::string_view module, std::string_view name) {
   if (module == name) return true;
@@ -36,10 +41,13 @@ struct Paths {
   std::vector<std::string> no_linear;      // PEFT matches these too, and then raises
 };
 
-Paths paths_of(const DenseDecoder& decoder) {
+Paths paths_of(const DenseDecoder& decoder, const LoraSetup& lora) {
   Paths paths;
   const std::string layers = module_path(decoder, "layers");
-  paths.unknown_steps = {"lm_head", module_path(decoder, "embedding")};
+  paths.unknown_steps = {"lm_head"};
+  // PEFT adapts a table too, but DoRA's way of it has no rules here.
+  (lora.use_dora ? paths.unknown_steps : paths.projections)
+      .emplace_back(module_path(decoder, "embedding"));
   paths.no_linear = {layers, module_path(decoder, "final_norm"), "layer.mlp.act_fn"};
   add_parents(layers + ".", paths.no_linear);
   if (decoder.rotary_dim > 0) paths.no_linear.push_back("model.rotary_emb");
@@ -102,9 +110,9 @@ std::string quoted(std::string_view name) {
   return "\"" + text + (name.size() > kMaxShown ? "..." : "") + "\"";
 }
 
-Error error_at(std::size_t index, std::string message, std::string hint) {
+Error error_at(std::string_view place, std::size_t index, std::string message, std::string hint) {
   return {ErrorCode::SetupInconsistent,
-          std::string(kPlace) + "/" + std::to_string(index),
+          std::string(place) + "/" + std::to_string(index),
           std::move(message),
           std::move(hint)};
 }
@@ -119,13 +127,40 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-}  // namespace
+// Which modules lora.modules_to_save means: PEFT 0.21, utils/other.py, _set_trainable, compares
+// ends of paths and passes over names without a match.
+Errors apply_saved_modules(const DenseDecoder& decoder, TrainSetup& setup) {
+  const Paths paths = paths_of(decoder, setup.lora);
+  const std::string embedding = module_path(decoder, "embedding");
+  std::vector<std::string> others = paths.no_linear;
+  others.insert(others.end(), paths.projections.begin(), paths.projections.end());
+  Errors errors;
+  for (std::size_t i = 0; i < setup.lora.modules_to_save.size(); ++i) {
+    const std::string& name = setup.lora.modules_to_save[i];
+    const auto means = [&](std::string_view path) { return path.ends_with(name); };
+    if (means(embedding) && adapts_embedding(setup.lora, decoder)) {
+      errors.push_back(error_at(kSavedPlace,
+                                i,
+                                "got " + quoted(name) +
+                                    ", which lora.target_modules names too: PEFT refuses a module "
+                                    "that is both adapted and trained in full",
+                                "Take it out of one of the two."));
+    } else if (std::any_of(others.begin(), others.end(), [&](const std::string& path) {
+                 return path != embedding && means(path);
+               })) {
+      setup.not_modelled.push_back("lora.modules_to_save with " + quoted(name) +
+                                   " is not modelled yet: only the embedding and lm_head are");
+    } else if (!means(embedding) && !means("lm_head")) {
+      setup.notes.push_back("lora.modules_to_save: no module of this model is called " +
+                            quoted(name) + ".");
+    }
+  }
+  return errors;
+}
 
-Errors apply_lora_targets(const Architecture& architecture, TrainSetup& setup) {
-  const bool adapted = setup.method == Method::Lora || setup.method == Method::Qlora;
-  if (!adapted || !architecture.dense || setup.lora.all_linear) return {};
-  const DenseDecoder& decoder = *architecture.dense;
-  const Paths paths = paths_of(decoder);
+Errors apply_target_modules(const DenseDecoder& decoder, TrainSetup& setup) {
+  if (setup.lora.all_linear) return {};
+  const Paths paths = paths_of(decoder, setup.lora);
   const std::string what_there_is = "This model has " + targets_text(decoder) + ".";
   Errors errors;
   std::vector<std::string> unmatched;
@@ -135,7 +170,8 @@ Errors apply_lora_targets(const Architecture& architecture, TrainSetup& setup) {
     if (any_matches(paths.projections, name)) continue;
     if (any_matches(paths.no_linear, name)) {
       errors.push_back(
-          error_at(i,
+          error_at(kPlace,
+                   i,
                    "got " + quoted(name) + ", which is no linear layer, expected the name of one",
                    what_there_is));
     } else if (any_matches(paths.unknown_steps, name) || is_of_one_layer(name, paths, decoder)) {
@@ -153,6 +189,17 @@ Errors apply_lora_targets(const Architecture& architecture, TrainSetup& setup) {
   }
   setup.notes.push_back("lora.target_modules: no module of this model is called " +
                         list_of(unmatched) + ".");
+  return errors;
+}
+
+}  // namespace
+
+Errors apply_lora_targets(const Architecture& architecture, TrainSetup& setup) {
+  const bool adapted = setup.method == Method::Lora || setup.method == Method::Qlora;
+  if (!adapted || !architecture.dense) return {};
+  Errors errors = apply_target_modules(*architecture.dense, setup);
+  for (Error& error : apply_saved_modules(*architecture.dense, setup))
+    errors.push_back(std::move(error));
   return errors;
 }
 

@@ -36,6 +36,26 @@ Masks causal_masks(
   return masks;
 }
 
+// PEFT 0.21, tuners/lora/layer.py, Embedding.forward: no dropout, no cast of the table.
+void add_embedding_adapter(Engine& e,
+                           const CausalLm& model,
+                           const Tensor& input_ids,
+                           Tensor& embedded) {
+  const DType result_dtype = embedded.dtype();
+  const Tensor table = e.transpose(model.lora_embedding_a, 0, 1);
+  const Tensor wide = e.transpose(model.lora_embedding_b, 0, 1);
+  const Tensor low = e.embedding(table, input_ids);
+  Tensor high = e.matmul(low, wide);
+  Tensor delta = e.mul_scalar(std::move(high));
+  if (model.options.embedding_holds_scale) {
+    Tensor scale = e.to(model.embedding_scale, delta.dtype());
+    Tensor scaled = e.mul(delta, std::move(scale));
+    delta = std::move(scaled);
+  }
+  Tensor sum = e.add(embedded, delta);
+  embedded = e.to(std::move(sum), result_dtype);
+}
+
 // transformers 5.24, Gemma2TextScaledWordEmbedding.forward multiplies inside the module, before the
 // hook; others after it.
 Tensor embed(Engine& e, const CausalLm& model, const Tensor& input_ids) {
@@ -49,6 +69,7 @@ Tensor embed(Engine& e, const CausalLm& model, const Tensor& input_ids) {
       Tensor scaled = e.mul(std::move(embedded), std::move(scale));
       embedded = std::move(scaled);
     }
+    if (model.lora_embedding_a.defined()) add_embedding_adapter(e, model, input_ids, embedded);
     if (options.input_requires_grad) e.set_requires_grad(embedded, true);
   }
   if (options.scaled_embeddings) {

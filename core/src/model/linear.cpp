@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/dora.h"
+
 namespace peakline {
 
 namespace {
@@ -55,9 +57,13 @@ Tensor lora_linear(Engine& e,
   Tensor result = base_layer(e, input, module, options);
   const DType result_dtype = result.dtype();
   Tensor x = e.to(input, module.lora_a.dtype());
-  Tensor delta = adapter(e, x, module);
-  Tensor sum = e.add(result, std::move(delta));
-  result = std::move(sum);
+  if (module.lora_magnitude.defined()) {
+    add_dora(e, x, module, result);
+  } else {
+    Tensor delta = adapter(e, x, module);
+    Tensor sum = e.add(result, std::move(delta));
+    result = std::move(sum);
+  }
   return e.to(std::move(result), result_dtype);
 }
 
@@ -75,6 +81,10 @@ Tensor lora_linear_4bit(Engine& e,
   const bool requires_conversion = !e.autocast().has_value();
   const DType expected = result.dtype();
   Tensor x = requires_conversion ? e.to(input, module.lora_a.dtype()) : input;
+  if (module.lora_magnitude.defined()) {
+    add_dora(e, x, module, result);
+    return requires_conversion ? e.to(std::move(result), expected) : result;
+  }
   Tensor output = adapter(e, x, module);
   if (requires_conversion) {
     Tensor converted = e.to(output, expected);

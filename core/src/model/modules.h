@@ -17,8 +17,9 @@ struct Linear {
   Tensor weight;  // [out, in]; undefined where packed
   Tensor bias;    // [out], may be undefined
   std::unique_ptr<Packed4bit> packed;
-  Tensor lora_a;  // [R, in], undefined without an adapter
-  Tensor lora_b;  // [out, R]
+  Tensor lora_a;          // [R, in], undefined without an adapter
+  Tensor lora_b;          // [out, R]
+  Tensor lora_magnitude;  // [out], under DoRA
   bool lora_dropout = false;
   bool input_major = false;  // the weight lies [in, out]
 };
@@ -72,7 +73,9 @@ struct ModelOptions : DecoderStructure {
 
 struct CausalLm {
   ModelOptions options;
-  Tensor embed_tokens;  // [V, H]
+  Tensor embed_tokens;      // [V, H]
+  Tensor lora_embedding_a;  // [R, V], undefined without an adapter
+  Tensor lora_embedding_b;  // [H, R]
   std::optional<Norm> embedding_norm;
   Tensor embed_positions;             // [P, H], where positions are learned
   std::optional<Linear> project_in;   // [H, W], where tokens' rows are narrower

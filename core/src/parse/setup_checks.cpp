@@ -56,6 +56,31 @@ void check_card(const SetupValues& values, Errors& errors) {
   }
 }
 
+void refuse_half_adapters(const SetupValues& values, const std::string& why, Errors& errors) {
+  const bool by_hand = !values.is_null("lora.adapter_dtype");
+  const bool half_base = !by_hand && values.text("dtype") == "float16";
+  const bool prepared = values.text("method") == "qlora" &&
+                        values.flag("quantization.prepare_model_for_kbit_training");
+  const bool copies = !values.texts("lora.modules_to_save").empty() && !prepared;
+  if (half_base && (copies || values.text("lora.bias") != "none")) {
+    contradiction(errors,
+                  copies ? "lora.modules_to_save" : "lora.bias",
+                  "got parameters of a float16 model to be trained" + why,
+                  "Use lora.adapter_dtype float32, or float32 weights.");
+  }
+  if (values.text("lora.adapter_dtype") == "float16") {
+    contradiction(errors,
+                  "lora.adapter_dtype",
+                  "got adapters in float16" + why,
+                  "Use float32 adapters, or leave it out.");
+  } else if (half_base && !values.flag("lora.autocast_adapter_dtype")) {
+    contradiction(errors,
+                  "lora.autocast_adapter_dtype",
+                  "got false on float16 weights, so adapters in float16," + why,
+                  "Use true, which keeps the adapters in float32.");
+  }
+}
+
 // torch 2.13 amp/grad_scaler.py: unscale_ raises "Attempting to unscale FP16 gradients". Clipping
 // calls it, and so does the scaler's step unless the optimizer is fused.
 void check_scaler(const SetupValues& values, Errors& errors) {
@@ -66,6 +91,8 @@ void check_scaler(const SetupValues& values, Errors& errors) {
                                             "optim",
                                             "max_grad_norm",
                                             "lora.adapter_dtype",
+                                            "lora.modules_to_save",
+                                            "lora.bias",
                                             "lora.autocast_adapter_dtype"};
   if (any_refused(values, kCompared)) return;
   const std::string method = values.text("method");
@@ -86,18 +113,7 @@ void check_scaler(const SetupValues& values, Errors& errors) {
     }
     return;
   }
-  if (values.text("lora.adapter_dtype") == "float16") {
-    contradiction(errors,
-                  "lora.adapter_dtype",
-                  "got adapters in float16" + why,
-                  "Use float32 adapters, or leave it out.");
-  } else if (values.is_null("lora.adapter_dtype") && values.text("dtype") == "float16" &&
-             !values.flag("lora.autocast_adapter_dtype")) {
-    contradiction(errors,
-                  "lora.autocast_adapter_dtype",
-                  "got false on float16 weights, so adapters in float16," + why,
-                  "Use true, which keeps the adapters in float32.");
-  }
+  refuse_half_adapters(values, why, errors);
 }
 
 // Which other setting switches this one off; empty where none does. An 8-bit base is one whatever

@@ -52,6 +52,17 @@ constexpr std::array kRules = {
          "double quantisation.",
          "bitsandbytes/functional.py, quantize_4bit",
          kBitsandbytes},
+    Rule{"R024",
+         "DoRA makes W + BA whole in every adapted linear, BA by way of an identity matrix, and "
+         "keeps "
+         "the results of base and adapter for its magnitude.",
+         "peft/tuners/lora/dora.py, DoraLinearLayer.forward",
+         kPeft},
+    Rule{"R025",
+         "A module to save is copied in its own type and trained whole; the original stays, and a "
+         "head tied to a copied embedding keeps it.",
+         "peft/utils/other.py, ModulesToSaveWrapper",
+         kPeft},
     Rule{
         "R030",
         "A mask is built only where a batch is padded, where attention is eager, or as soon as the "
@@ -148,6 +159,7 @@ std::string_view id_at_load(const EventTensor& tensor) {
   const std::string_view op = tensor.op;
   if (tensor.role == Role::Optimizer && tensor.dtype == DType::UInt8) return "R051";
   if (op.starts_with("bitsandbytes.quantize")) return "R023";
+  if (tensor.role == Role::WeightTrainable && op == "clone") return "R025";
   if (op != "_to_copy" || tensor.dtype != DType::Float32) return {};
   if (tensor.role == Role::WeightFrozen) return "R010";
   return tensor.role == Role::WeightTrainable ? "R011" : "";
@@ -163,7 +175,7 @@ std::string_view id_of_copy(const EventTensor& tensor) {
   if (module.find("norm") != std::string_view::npos) return widened ? "R061" : "";
   if (!is_projection(module)) return {};
   if (tensor.rank == 3) return widened ? "R020" : "";
-  return widened ? "" : "R060";
+  return widened ? "R024" : "R060";
 }
 
 // Outside of every module only Liger's loss makes matrices in forward.
@@ -180,6 +192,13 @@ bool is_of_mask(const EventTensor& tensor) {
   return tensor.module.layer < 0 && tensor.rank == 4 && tensor.dims[1] == 1 &&
          (op == "bitwise_and.Tensor" || op == "le.Tensor" || op == "gt.Tensor" ||
           op == "where.self");
+}
+
+// A weight's matrix, or a number for each of its rows: plain adapters make neither.
+bool is_of_dora(const EventTensor& tensor) {
+  const std::string_view op = tensor.op;
+  const bool sum = op == "mul.Tensor" || op == "add.Tensor" || op == "eye";
+  return (tensor.rank == 2 && sum) || (tensor.rank == 1 && op == "linalg_vector_norm");
 }
 
 std::string_view module_of(const EventTensor& tensor) {
@@ -205,6 +224,7 @@ std::string_view id_of(const EventTensor& tensor) {
   if (op == "_to_copy") return id_of_copy(tensor);
   if (!is_projection(tensor.module.name)) return {};
   if (op == "empty.memory_format" && tensor.rank == 2) return "R022";
+  if (is_of_dora(tensor)) return "R024";
   return op == "clone" ? "R021" : "";
 }
 
@@ -233,6 +253,8 @@ std::vector<SettingRule> rules_of(const TrainSetup& setup) {
     add("R010", "/setup/quantization/prepare_model_for_kbit_training");
   const bool frozen = setup.method == Method::Lora || setup.method == Method::Qlora;
   if (frozen && setup.gradient_checkpointing) add("R012", "/setup/gradient_checkpointing");
+  if (frozen && setup.lora.use_dora) add("R024", "/setup/lora/use_dora");
+  if (frozen && !setup.lora.modules_to_save.empty()) add("R025", "/setup/lora/modules_to_save");
   if (setup.optim.starts_with("paged_")) add("R052", "/setup/optim");
   return found;
 }

@@ -57,8 +57,11 @@ bool SymbolicEngine::save_tensor(Node* node, Tensor tensor) {
   if (frame_ != nullptr) {
     const SymbolicTensor& record = record_of(tensor);
     // What the checkpoint's hook keeps is detached: the storage without the base and its graph.
-    Tensor kept = unsafe_alias(tensor, record.sizes, record.strides);
-    frame_->again[static_cast<std::size_t>(frame_->num_recomputed++)] = std::move(kept);
+    const std::int32_t index = frame_->num_recomputed++;
+    if (frame_->is_asked_for(index)) {
+      Tensor kept = unsafe_alias(tensor, record.sizes, record.strides);
+      frame_->again[static_cast<std::size_t>(index)] = std::move(kept);
+    }
     halted_ = frame_->num_recomputed == frame_->num_saved;  // _StopRecomputationError
   }
   slot.tensor = std::move(tensor).release();

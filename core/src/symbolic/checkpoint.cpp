@@ -1,4 +1,5 @@
 // torch.utils.checkpoint, both kinds. Source: torch/utils/checkpoint.py (torch 2.13).
+#include <algorithm>
 #include <utility>
 
 #include "symbolic/symbolic_engine.h"
@@ -23,6 +24,7 @@ void SymbolicEngine::unpack(Node& node) {
 void SymbolicEngine::recompute(Frame& frame) {
   frame.recomputed = true;
   frame.recomputing = true;
+  std::sort(frame.forgotten.begin(), frame.forgotten.end());
   frame.again.resize(static_cast<std::size_t>(frame.num_saved));
   Frame* outer_frame = std::exchange(frame_, &frame);
   const bool outer_grad = set_grad_enabled(true);

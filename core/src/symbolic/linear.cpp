@@ -96,16 +96,16 @@ void formula_embedding(SymbolicEngine& engine,
   outgoing[0] = engine.fresh("embedding_dense_backward", node.input_sizes(0), incoming[0].dtype());
 }
 
-// grad_output x dequantised weight; statistics under double quantisation are read back first.
+// grad_output x dequantised weight; before it the bias's gradient, summed over the first dimension
+// only, the rest of the sum being autograd's.
 void formula_4bit(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  const Packed4bit& weight = *node.packed;
-  Tensor absmax;
-  if (weight.nested_absmax.defined()) {
-    absmax =
-        engine.fresh("bitsandbytes.dequantize_blockwise", weight.absmax.sizes(), DType::Float32);
+  if (node.needs(1)) {
+    Shape rows;
+    for (int i = 1; i < incoming[0].sizes().rank(); ++i) rows.push_back(incoming[0].sizes()[i]);
+    outgoing[1] = engine.fresh("sum.dim_IntList", rows, incoming[0].dtype());
   }
-  Tensor dequantised = engine.fresh("bitsandbytes.dequantize_4bit", weight.shape, node.dtype);
-  absmax.reset();
+  if (!node.needs(0)) return;
+  Tensor dequantised = engine.do_dequantize_4bit(*node.packed);
   Tensor factor = engine.to(std::move(dequantised), incoming[0].dtype());
   outgoing[0] = engine.matmul(incoming[0], std::move(factor));
 }
@@ -256,14 +256,19 @@ Tensor SymbolicEngine::gemm_4bit(const Tensor& input,
   return fresh("linear", result, input.dtype());
 }
 
+// Statistics under double quantisation are read back first.
+Tensor SymbolicEngine::do_dequantize_4bit(const Packed4bit& weight) {
+  Tensor absmax;
+  if (weight.nested_absmax.defined())
+    absmax = fresh("bitsandbytes.dequantize_blockwise", weight.absmax.sizes(), DType::Float32);
+  return fresh("bitsandbytes.dequantize_4bit", weight.shape, weight.dtype);
+}
+
 Tensor SymbolicEngine::do_linear_4bit(const Tensor& input,
                                       const Packed4bit& weight,
                                       const Tensor& bias) {
   Node* node = start(formula_4bit, {&input, &bias});
-  if (node != nullptr) {
-    node->packed = &weight;
-    node->dtype = weight.dtype;
-  }
+  if (node != nullptr) node->packed = &weight;
   Tensor out;
   {
     NoGrad no_grad(*this);

@@ -1,6 +1,7 @@
 // Nodes of the autograd graph. A node is a formula, what it saved, and where its gradients go.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -28,7 +29,12 @@ struct Frame {
   bool recomputing = false;
   bool recomputed = false;
   std::vector<Tensor> again;  // by index of saving
+  // What was saved by nodes that died before: nobody asks for it, so nobody keeps it again.
+  std::vector<std::int32_t> forgotten;
 
+  [[nodiscard]] bool is_asked_for(std::int32_t index) const {
+    return !std::binary_search(forgotten.begin(), forgotten.end(), index);
+  }
   static void release(Frame* frame) {
     if (--frame->references == 0) delete frame;
   }
@@ -109,6 +115,7 @@ struct Node {
     for (int i = 0; i < num_saved; ++i) {
       const SavedTensor& slot = saved[static_cast<std::size_t>(i)];
       if (slot.hooked()) {
+        if (!slot.frame->recomputed) slot.frame->forgotten.push_back(slot.index);
         Frame::release(slot.frame);
       } else {
         Tensor::adopt(slot.tensor).reset();

@@ -190,6 +190,9 @@ Tensor SymbolicEngine::do_div(const Tensor& self, const Tensor& other) {
 Tensor SymbolicEngine::do_add_scalar(const Tensor& self) {
   return unary("add.Tensor", self, formula_pass, false, false);
 }
+Tensor SymbolicEngine::do_sub_scalar(const Tensor& self) {
+  return unary("sub.Tensor", self, formula_pass, false, false);
+}
 Tensor SymbolicEngine::do_mul_scalar(const Tensor& self) {
   return unary("mul.Tensor", self, formula_mul_scalar, false, false);
 }
@@ -266,6 +269,14 @@ Tensor SymbolicEngine::do_sum(const Tensor& self) {
   Node* node = start(formula_sum, {&self});
   return finish(
       node, fresh("sum", Shape{}, is_floating_point(self.dtype()) ? self.dtype() : DType::Int64));
+}
+
+// Under autocast it sums in float32 whatever it reads (fp32_set_opt_dtype); the step asks for no
+// gradient of it.
+Tensor SymbolicEngine::do_norm_last(const Tensor& self) {
+  Shape sizes;
+  for (int i = 0; i + 1 < self.sizes().rank(); ++i) sizes.push_back(self.sizes()[i]);
+  return fresh("linalg_vector_norm", sizes, autocast_ ? DType::Float32 : self.dtype());
 }
 
 // at::autocast::cached_cast. Rule R060: only casts of float32 leaves that require grad are kept for

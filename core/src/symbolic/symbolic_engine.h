@@ -104,6 +104,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_transpose(const Tensor& self, int dim0, int dim1) override;
   Tensor do_reshape(const Tensor& self, const Shape& shape) override;
   Tensor do_contiguous(const Tensor& self) override;
+  Tensor do_dequantize_4bit(const Packed4bit& weight) override;
   Tensor do_to(const Tensor& self, DType dtype) override;
 
  protected:
@@ -113,6 +114,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_mul(const Tensor& self, const Tensor& other) override;
   Tensor do_div(const Tensor& self, const Tensor& other) override;
   Tensor do_add_scalar(const Tensor& self) override;
+  Tensor do_sub_scalar(const Tensor& self) override;
   Tensor do_mul_scalar(const Tensor& self) override;
   Tensor do_div_scalar(const Tensor& self) override;
   Tensor do_neg(const Tensor& self) override;
@@ -139,6 +141,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_cat(const Tensor& first, const Tensor& second, int dim) override;
   Tensor do_mean_last(const Tensor& self) override;
   Tensor do_sum(const Tensor& self) override;
+  Tensor do_norm_last(const Tensor& self) override;
   Tensor do_embedding(const Tensor& weight, const Tensor& indices) override;
   Tensor do_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) override;
   Tensor do_layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias) override;

@@ -1,16 +1,15 @@
 #include "train/load.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "train/adapters.h"
+#include "train/packing.h"
+#include "train/places.h"
 
 namespace peakline {
 
 namespace {
-
-constexpr std::int64_t kQuantBlock = 64;    // bitsandbytes blocksize of 4-bit weights
-constexpr std::int64_t kNestedBlock = 256;  // and of their statistics under double quantisation
-constexpr std::int64_t kCodes4bit = 16;
-constexpr std::int64_t kCodes8bit = 256;
 
 class Loader {
  public:
@@ -22,6 +21,9 @@ class Loader {
         outer_(outer_projections(shape)) {
     quantised_ = setup.method == Method::Qlora;
     full_ = setup.method == Method::Full;
+    if (!full_) by_hand_ = setup.lora.adapter_dtype;
+    if (!full_ && setup.trainer == Trainer::None) by_hand_ = DType::Float32;
+    all_biases_ = !full_ && setup.lora.bias == "all";
     // Rule R010: PEFT's k-bit preparation makes every 16-bit parameter that stays unpacked float32.
     const bool kbit = quantised_ && setup.quantization.prepare_model_for_kbit_training;
     plain_dtype_ = kbit ? DType::Float32 : setup.dtype;
@@ -43,62 +45,12 @@ class Loader {
     } else {
       plain_parameters();
     }
-    if (!full_) adapters();
+    if (!full_) add_adapters(e_, shape_, setup_, loaded_);
     collect();
     return std::move(loaded_);
   }
 
  private:
-  static Linear* projection(DecoderLayer& layer, ModuleRole role) {
-    switch (role) {
-      case ModuleRole::Query:
-        return &layer.q_proj;
-      case ModuleRole::Key:
-        return &layer.k_proj;
-      case ModuleRole::Value:
-        return &layer.v_proj;
-      case ModuleRole::QueryKeyValue:
-        return &layer.qkv_proj;
-      case ModuleRole::Output:
-        return &layer.o_proj;
-      case ModuleRole::Gate:
-        return &layer.gate_proj;
-      case ModuleRole::Up:
-        return &layer.up_proj;
-      case ModuleRole::GateUp:
-        return &layer.gate_up_proj;
-      case ModuleRole::Down:
-        return &layer.down_proj;
-      case ModuleRole::ProjectIn:
-      case ModuleRole::ProjectOut:
-      case ModuleRole::AttentionNorm:
-      case ModuleRole::AttentionOutNorm:
-      case ModuleRole::MlpNorm:
-      case ModuleRole::MlpOutNorm:
-      case ModuleRole::QueryNorm:
-      case ModuleRole::KeyNorm:
-        break;
-    }
-    return nullptr;
-  }
-
-  static std::optional<Norm>& norm_of(DecoderLayer& layer, ModuleRole role) {
-    switch (role) {
-      case ModuleRole::QueryNorm:
-        return layer.q_norm;
-      case ModuleRole::KeyNorm:
-        return layer.k_norm;
-      case ModuleRole::AttentionOutNorm:
-        return layer.attention_out_norm;
-      case ModuleRole::MlpNorm:
-        return layer.mlp_norm;
-      case ModuleRole::MlpOutNorm:
-        return layer.mlp_out_norm;
-      default:
-        return layer.attention_norm;
-    }
-  }
-
   ModelOptions options() const {
     ModelOptions o;
     static_cast<DecoderStructure&>(o) = shape_;
@@ -119,11 +71,15 @@ class Loader {
     return o;
   }
 
-  Tensor parameter(const Shape& shape, DType dtype, const char* op = "empty.memory_format") {
+  Tensor parameter(const Shape& shape,
+                   DType dtype,
+                   const char* op = "empty.memory_format",
+                   bool trains_beside = false) {
+    const bool trains = full_ || trains_beside;
     const bool prepared = plain_dtype_ != setup_.dtype && dtype == plain_dtype_;
     Tensor tensor = e_.factory(prepared ? "_to_copy" : op, shape, dtype);
-    e_.set_requires_grad(tensor, full_);
-    e_.mark(tensor, full_ ? Role::WeightTrainable : Role::WeightFrozen);
+    e_.set_requires_grad(tensor, trains);
+    e_.mark(tensor, trains ? Role::WeightTrainable : Role::WeightFrozen);
     return tensor;
   }
 
@@ -144,7 +100,7 @@ class Loader {
     made.kind = shape_.norm_kind;
     made.liger = liger_norm(in_head);
     if (shape_.norm_weight) made.weight = parameter(shape, plain_dtype_, "ones");
-    if (shape_.norm_bias) made.bias = parameter(shape, plain_dtype_, "zeros");
+    if (shape_.norm_bias) made.bias = parameter(shape, plain_dtype_, "zeros", all_biases_);
     return made;
   }
 
@@ -163,8 +119,9 @@ class Loader {
     if (shape_.position_rows > 0)
       model.embed_positions =
           named(module_path(shape_, "positions"), Shape{shape_.position_rows, h});
-    for (const LayerModule& m : outer_) linear_parameters(outer_linear(m), m, quantised_);
-    const bool norm_first = final_norm_first();
+    for (const LayerModule& m : outer_)
+      linear_parameters(outer_linear(loaded_.model, m), m, quantised_);
+    const bool norm_first = final_norm_first(shape_);
     if (norm_first && shape_.final_norm)
       model.norm = norm(module_path(shape_, "final_norm"), Shape{h});
     for (std::size_t i = 0; i < model.layers.size(); ++i) layer_parameters(model.layers[i], i);
@@ -175,7 +132,11 @@ class Loader {
     model.lm_head = shape_.tie_word_embeddings
                         ? model.embed_tokens
                         : named("lm_head", Shape{shape_.vocab_size, shape_.embedding_size});
-    if (shape_.lm_head_bias) model.lm_head_bias = named("lm_head", Shape{shape_.vocab_size});
+    if (shape_.lm_head_bias) {
+      ModuleScope scope(e_, "lm_head");
+      model.lm_head_bias =
+          parameter(Shape{shape_.vocab_size}, plain_dtype_, "empty.memory_format", all_biases_);
+    }
     if (shape_.embedding_holds_scale) {
       model.embedding_scale = e_.factory("empty.memory_format", Shape{}, DType::Float32);
       e_.mark(model.embedding_scale, Role::Buffer);
@@ -207,23 +168,8 @@ class Loader {
     if (!packed) linear.weight = parameter(shape, plain_dtype_);
     // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
     const DType bias_dtype = quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
-    if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype);
-  }
-
-  // Whether the last norm's parameters come before the layers'.
-  bool final_norm_first() const {
-    bool norm_seen = false;
-    for (const std::string_view line : shape_.modules) {
-      norm_seen = norm_seen || line.starts_with("final_norm ");
-      if (line.starts_with("layers ")) return norm_seen;
-    }
-    return false;
-  }
-
-  Linear& outer_linear(const LayerModule& m) {
-    std::optional<Linear>& place =
-        m.role == ModuleRole::ProjectIn ? loaded_.model.project_in : loaded_.model.project_out;
-    return place ? *place : place.emplace();
+    const bool trains = !full_ && trains_bias(setup_.lora, m);
+    if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype, "empty.memory_format", trains);
   }
 
   // A local layer cuts the far corner out of its triangle.
@@ -274,11 +220,12 @@ class Loader {
   void pack_linear(Linear& linear, const LayerModule& m, std::int32_t layer) {
     ModuleScope scope(e_, m.path, layer);
     linear.name = m.path;
-    linear.packed = std::make_unique<Packed4bit>(pack(m.out, m.in));
+    linear.packed =
+        std::make_unique<Packed4bit>(pack_4bit(e_, setup_, m.out, m.in, loaded_.dynamic_code));
   }
 
   void pack_layers() {
-    for (const LayerModule& m : outer_) pack_linear(outer_linear(m), m, -1);
+    for (const LayerModule& m : outer_) pack_linear(outer_linear(loaded_.model, m), m, -1);
     for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
       for (const LayerModule& m : modules_) {
         if (!is_packed(static_cast<std::int64_t>(i), m)) continue;
@@ -287,100 +234,36 @@ class Loader {
     }
   }
 
-  Tensor quant(const char* op, const Shape& shape, DType dtype) {
-    Tensor tensor = e_.factory(op, shape, dtype);
-    e_.mark(tensor, Role::Quant);
-    return tensor;
-  }
-
-  // bitsandbytes 0.50, functional.py, quantize_4bit. Rule R023: two codes a byte, one absmax per 64
-  // weights; double quantisation stores the absmax as 8-bit codes with one float32 per 256 of them.
-  Packed4bit pack(std::int64_t out, std::int64_t in) {
-    Packed4bit packed;
-    packed.shape = Shape{out, in};
-    packed.dtype = setup_.dtype;
-    const std::int64_t blocks = divide_up(out * in, kQuantBlock);
-    packed.packed =
-        quant("bitsandbytes.quantize_4bit", Shape{divide_up(out * in, 2), 1}, DType::UInt8);
-    packed.code = quant("_to_copy", Shape{kCodes4bit}, DType::Float32);
-    if (!setup_.quantization.bnb_4bit_use_double_quant) {
-      packed.absmax = quant("bitsandbytes.quantize_4bit", Shape{blocks}, DType::Float32);
-      return packed;
+  // What is trained, in the type it is given by hand at last: TRL 1.16 casts what a quantised model
+  // trains, but for DoRA's magnitudes; a plain loop takes float32.
+  void add(Tensor& tensor, bool decays, bool embedding = false) {
+    if (!tensor.defined() || !tensor.requires_grad()) return;
+    if (by_hand_ && tensor.dtype() != *by_hand_) {
+      ModuleScope scope(e_, "");
+      tensor = parameter(tensor.sizes(), *by_hand_, "_to_copy", true);
     }
-    packed.offset = quant("mean", Shape{}, DType::Float32);
-    // functional.py, name2qmap: made at the first use, kept as long as the process lives.
-    if (!loaded_.dynamic_code.defined())
-      loaded_.dynamic_code = quant("_to_copy", Shape{kCodes8bit}, DType::Float32);
-    packed.nested_code = quant("_to_copy", Shape{kCodes8bit}, DType::Float32);
-    packed.absmax = quant("bitsandbytes.quantize_blockwise", Shape{blocks}, DType::UInt8);
-    packed.nested_absmax = quant(
-        "bitsandbytes.quantize_blockwise", Shape{divide_up(blocks, kNestedBlock)}, DType::Float32);
-    return packed;
-  }
-
-  // Rule R011: adapters are born in the model's type; PEFT casts 16-bit ones to float32 unless told
-  // otherwise.
-  DType adapter_dtype() const {
-    if (setup_.lora.adapter_dtype) return *setup_.lora.adapter_dtype;
-    if (setup_.trainer == Trainer::None) return DType::Float32;  // the loop casts what it trains
-    return setup_.lora.autocast_adapter_dtype ? DType::Float32 : setup_.dtype;
-  }
-
-  // Those that are born in their final type stand before those that are cast to it at the end.
-  void adapters() {
-    for (const bool cast : {false, true}) {
-      for (const LayerModule& m : outer_) {
-        if (is_lora_target(setup_.lora, m)) adapt(outer_linear(m), -1, m, cast);
-      }
-      for (std::size_t i = 0; i < loaded_.model.layers.size(); ++i) {
-        for (const LayerModule& m : modules_) {
-          if (!is_lora_target(setup_.lora, m)) continue;
-          Linear& linear = *projection(loaded_.model.layers[i], m.role);
-          adapt(linear, static_cast<std::int32_t>(i), m, cast);
-        }
-      }
-    }
-  }
-
-  void adapt(Linear& linear, std::int32_t layer, const LayerModule& m, bool cast) {
-    const DType dtype = adapter_dtype();
-    const bool born = linear.weight.defined() && linear.weight.dtype() == dtype;
-    if (born == cast) return;
-    ModuleScope scope(e_, m.path, layer);
-    linear.lora_a = adapter(Shape{setup_.lora.r, m.in}, dtype);
-    linear.lora_b = adapter(Shape{m.out, setup_.lora.r}, dtype);
-    linear.lora_dropout = setup_.lora.lora_dropout > 0.0;
-  }
-
-  Tensor adapter(const Shape& shape, DType dtype) {
-    Tensor tensor = e_.factory("_to_copy", shape, dtype);
-    e_.set_requires_grad(tensor, true);
-    e_.mark(tensor, Role::WeightTrainable);
-    return tensor;
-  }
-
-  void add(const Tensor& tensor, bool decays, bool embedding = false) {
-    if (tensor.defined() && tensor.requires_grad())
-      loaded_.trainable.push_back({tensor, decays, embedding});
+    loaded_.trainable.push_back({tensor, decays, embedding});
   }
 
   void collect() {
     CausalLm& model = loaded_.model;
     add(model.embed_tokens, true, true);
+    add(model.lora_embedding_a, true);
+    add(model.lora_embedding_b, true);
     if (model.embedding_norm) collect_norm(*model.embedding_norm);
     add(model.embed_positions, true, true);
-    for (const LayerModule& m : outer_) collect_linear(outer_linear(m));
-    const bool norm_first = final_norm_first();
+    for (const LayerModule& m : outer_) collect_linear(outer_linear(loaded_.model, m));
+    const bool norm_first = final_norm_first(shape_);
     if (norm_first && model.norm) collect_norm(*model.norm);
     for (DecoderLayer& layer : model.layers) {
       for (const LayerModule& m : modules_) collect_module(layer, m);
     }
     if (!norm_first && model.norm) collect_norm(*model.norm);
-    if (!shape_.tie_word_embeddings) add(model.lm_head, true);
+    if (model.lm_head.record() != model.embed_tokens.record()) add(model.lm_head, true);
     add(model.lm_head_bias, false);
   }
 
-  void collect_norm(const Norm& norm) {
+  void collect_norm(Norm& norm) {
     add(norm.weight, false);
     add(norm.bias, false);
   }
@@ -390,11 +273,15 @@ class Loader {
     collect_linear(*projection(layer, m.role));
   }
 
-  void collect_linear(const Linear& linear) {
+  void collect_linear(Linear& linear) {
     add(linear.weight, true);
     add(linear.bias, false);
     add(linear.lora_a, true);
     add(linear.lora_b, true);
+    const std::optional<DType> by_hand = by_hand_;
+    if (setup_.trainer != Trainer::None) by_hand_.reset();
+    add(linear.lora_magnitude, true);
+    by_hand_ = by_hand;
   }
 
   Engine& e_;
@@ -404,23 +291,14 @@ class Loader {
   const std::vector<LayerModule> outer_;  // projections outside of the layers
   bool quantised_ = false;
   bool full_ = false;
+  bool all_biases_ = false;  // train beside the adapters
   DType plain_dtype_ = DType::BFloat16;
-  std::int32_t layer_ = -1;  // whose parameters are being made
+  std::optional<DType> by_hand_;  // of what trains beside a frozen base
+  std::int32_t layer_ = -1;       // whose parameters are being made
   LoadedModel loaded_;
 };
 
 }  // namespace
-
-bool is_lora_target(const LoraSetup& lora, const LayerModule& module) {
-  if (!module.is_projection()) return false;
-  if (lora.all_linear) return true;
-  // PEFT matches the end of a module's path at a dot: "q_proj" and "self_attn.q_proj". Names that
-  // go on to the layer's number are not modelled: estimate/lora_targets.cpp.
-  return std::any_of(
-      lora.target_modules.begin(), lora.target_modules.end(), [&](const std::string& name) {
-        return name == module.name() || name == module.path;
-      });
-}
 
 LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup) {
   return Loader(e, shape, setup).load();

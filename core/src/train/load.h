@@ -19,12 +19,10 @@ struct Parameter {
 struct LoadedModel {
   CausalLm model;
   std::vector<Parameter> trainable;
+  std::vector<Tensor> originals;  // of modules whose copies are trained
   Tensor dynamic_code;  // bitsandbytes' table of 8-bit values; defined under double quantisation
 };
 
 [[nodiscard]] LoadedModel load_model(Engine& e, const DenseDecoder& shape, const TrainSetup& setup);
-
-// Whether an adapter sits on this projection.
-[[nodiscard]] bool is_lora_target(const LoraSetup& lora, const LayerModule& module);
 
 }  // namespace peakline

@@ -40,10 +40,6 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   }
   if (setup.use_cache) return "use_cache during training is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
-  if (setup.method == Method::Full) return "";
-  if (setup.lora.use_dora) return "DoRA is not modelled yet";
-  if (!setup.lora.modules_to_save.empty()) return "modules_to_save is not modelled yet";
-  if (setup.lora.bias != "none") return "training biases beside adapters is not modelled yet";
   return "";
 }
 
