@@ -251,6 +251,19 @@ void rotate(Engine& e, Heads& heads, const Rotation& rotation, const ModelOption
   }
 }
 
+// transformers 5.24, cache_utils.py, DynamicLayer.update. Rule R036: keys and values are joined to
+// an empty cache, and the copies live as long as the model's outputs.
+void update_cache(Engine& e, Heads& heads, std::vector<Tensor>& cache) {
+  const Tensor no_keys = e.factory("_to_copy", Shape{0}, heads.key.dtype());
+  const Tensor no_values = e.factory("_to_copy", Shape{0}, heads.key.dtype());
+  Tensor keys = e.cat(no_keys, heads.key, 2);
+  Tensor values = e.cat(no_values, heads.value, 2);
+  heads.key = std::move(keys);
+  heads.value = std::move(values);
+  cache.push_back(heads.key);
+  cache.push_back(heads.value);
+}
+
 }  // namespace
 
 // transformers 5.24, LlamaAttention.forward and Qwen3Attention.forward.
@@ -265,6 +278,7 @@ Attended attention(Engine& e,
   Heads heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
                                   : project(e, hidden_states, layer, options, index);
   if (rotation.cos.defined() && layer.rotates) rotate(e, heads, rotation, options);
+  if (rotation.cache != nullptr) update_cache(e, heads, *rotation.cache);
   Attended out;
   if (options.windowed_scores) {
     out = windowed_attention(e, heads.query, heads.key, heads.value, layer.window, mask, options);

@@ -171,7 +171,10 @@ void run_layers(Engine& e, const CausalLm& model, ModelFrame& frame) {
 }
 
 // Returns last_hidden_state [B, S, H].
-Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
+Tensor model_forward(Engine& e,
+                     const CausalLm& model,
+                     const Batch& batch,
+                     std::vector<Tensor>& past_key_values) {
   ModuleScope scope(e, "model");
   const ModelOptions& options = model.options;
   ModelFrame frame;
@@ -183,6 +186,10 @@ Tensor model_forward(Engine& e, const CausalLm& model, const Batch& batch) {
   } else {
     add_learned_positions(e, model, batch, frame);
     drop_embeddings(e, model, frame);
+  }
+  if (options.use_cache) {
+    frame.rotation.cache = &past_key_values;
+    frame.sliding_rotation.cache = &past_key_values;
   }
   run_layers(e, model, frame);
   Tensor& hidden_states = frame.hidden_states;
@@ -268,7 +275,7 @@ CausalLmOutput forward(Engine& e,
                        const Batch& batch,
                        const Tensor& num_items_in_batch) {
   CausalLmOutput output;
-  Tensor hidden_states = model_forward(e, model, batch);
+  Tensor hidden_states = model_forward(e, model, batch, output.past_key_values);
   if (model.options.use_liger_kernel) {
     output.loss = liger_loss(e, hidden_states, model, batch.labels, num_items_in_batch);
     return output;

@@ -1,6 +1,8 @@
 // A decoder with its language-model head: the forward pass of one batch.
 #pragma once
 
+#include <vector>
+
 #include "model/modules.h"
 
 namespace peakline {
@@ -15,6 +17,7 @@ struct Batch {
 struct CausalLmOutput {
   Tensor loss;
   Tensor logits;  // undefined under Liger's fused loss
+  std::vector<Tensor> past_key_values;
 };
 
 // `num_items_in_batch` undefined: the loss is a mean over the batch instead of a sum over this

@@ -67,6 +67,7 @@ struct ModelOptions : DecoderStructure {
   bool padded_batches = false;
   bool gradient_checkpointing = false;
   bool use_reentrant = false;
+  bool use_cache = false;
   bool input_requires_grad = false;       // the hook of enable_input_require_grads on the embedding
   DType compute_dtype = DType::BFloat16;  // of packed linears
 };

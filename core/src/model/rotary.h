@@ -7,11 +7,12 @@
 
 namespace peakline {
 
-// What layers know positions by.
+// What layers know positions by, and the cache they leave keys and values in.
 struct Rotation {
   Tensor cos;    // [1, S, D]
   Tensor sin;    // [1, S, D]
   Tensor alibi;  // [B * A, 1, S], in their place
+  std::vector<Tensor>* cache = nullptr;
 };
 
 // position_ids [1, S]; the tables come in the hidden states' dtype, or in float32.

@@ -127,6 +127,8 @@ std::string why_idle(const SetupValues& values, std::string_view name) {
     return "the method " + method + " does not quantise";
   if (name == "use_reentrant" && !values.flag("gradient_checkpointing"))
     return "gradient_checkpointing is off";
+  if (name == "use_cache" && values.flag(name) && values.flag("gradient_checkpointing"))
+    return "layers that are checkpointed take no cache";
   return "";
 }
 

@@ -146,10 +146,11 @@ constexpr SetupField kFields[] = {
                "null",
                Modelled,
                "Attention kernel; null is the library's own choice, eager keeps S x S scores.")),
-    flag("use_cache",
-         "false",
-         Later,
-         "Keep keys and values of every layer; training does not need them."),
+    flag(
+        "use_cache",
+        "false",
+        Modelled,
+        "Keep keys and values of every layer until the model's outputs go; checkpoints take none."),
     choice(
         "optim",
         kOptimizers,

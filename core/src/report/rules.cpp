@@ -92,6 +92,12 @@ constexpr std::array kRules = {
          "cast.",
          "transformers/models/*/modeling_*.py, eager_attention_forward",
          kTransformers},
+    Rule{"R036",
+         "A key-value cache copies every layer's keys and values, and the copies live as long as "
+         "the "
+         "model's outputs do.",
+         "transformers/cache_utils.py, DynamicLayer.update",
+         kTransformers},
     Rule{"R040",
          "The causal loss casts the whole logits to float32; log-probabilities and two gradients "
          "of that size follow.",
@@ -255,6 +261,7 @@ std::vector<SettingRule> rules_of(const TrainSetup& setup) {
   if (frozen && setup.gradient_checkpointing) add("R012", "/setup/gradient_checkpointing");
   if (frozen && setup.lora.use_dora) add("R024", "/setup/lora/use_dora");
   if (frozen && !setup.lora.modules_to_save.empty()) add("R025", "/setup/lora/modules_to_save");
+  if (setup.use_cache && !setup.gradient_checkpointing) add("R036", "/setup/use_cache");
   if (setup.optim.starts_with("paged_")) add("R052", "/setup/optim");
   return found;
 }

@@ -220,13 +220,16 @@ Tensor SymbolicEngine::do_stack_last(const Tensor& first, const Tensor& second) 
 
 Tensor SymbolicEngine::do_cat(const Tensor& first, const Tensor& second, int dim) {
   Node* node = start(formula_cat, {&first, &second});
-  const int at = dim < 0 ? dim + first.sizes().rank() : dim;
+  const int at = dim < 0 ? dim + second.sizes().rank() : dim;
+  // An empty vector joins anything (legacy_cat_wrap_dim).
+  const bool empty = first.sizes() == Shape{0};
+  const std::int64_t before = empty ? 0 : first.size(at);
   if (node != nullptr) {
     node->number = at;
-    node->number2 = first.size(at);
+    node->number2 = before;
   }
-  Shape sizes = first.sizes();
-  sizes[at] += second.size(at);
+  Shape sizes = second.sizes();
+  sizes[at] += before;
   return finish(node, fresh("cat", sizes, promote(first.dtype(), second.dtype())));
 }
 

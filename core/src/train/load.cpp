@@ -63,6 +63,8 @@ class Loader {
     o.padded_batches = setup_.attention_mask == AttentionMask::Padded;
     o.gradient_checkpointing = setup_.gradient_checkpointing;
     o.use_reentrant = setup_.use_reentrant;
+    // transformers 5.24, utils/generic.py, merge_with_config_defaults: checkpoints take no cache.
+    o.use_cache = setup_.use_cache && !setup_.gradient_checkpointing;
     // Rule R012: turning checkpointing on makes the embedding's output require grad, frozen or not,
     // so the first layer keeps what its input's gradient needs (modeling_utils.py,
     // transformers 5.24).

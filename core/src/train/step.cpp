@@ -38,7 +38,8 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   if (setup.use_liger_kernel && shape.liger_kernels) {
     if (std::string reason = refused_kernels(shape); !reason.empty()) return reason;
   }
-  if (setup.use_cache) return "use_cache during training is not modelled yet";
+  if (setup.use_cache && !setup.gradient_checkpointing && shape.positions == Positions::Alibi)
+    return "a key-value cache beside alibi positions is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
   return "";
 }

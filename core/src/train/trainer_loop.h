@@ -119,6 +119,7 @@ class TrainerLoop {
     }
     CausalLmOutput converted;
     converted.loss = output.loss;
+    converted.past_key_values = output.past_key_values;
     if (output.logits.defined()) converted.logits = e_.to(output.logits, DType::Float32);
     output = {};
     return converted;
