@@ -71,10 +71,13 @@ enum class Positions : std::uint8_t {
 
 // How the result of one projection becomes q, k and v.
 enum class QkvSplit : std::uint8_t {
-  None,          // three projections, or slices of one
-  Thirds,        // split in one node
-  SharedHead,    // all queries, one key, one value
-  ThirdsOfHead,  // each head's q, k and v side by side
+  None,            // three projections, or slices of one
+  Thirds,          // split in one node
+  SharedHead,      // all queries, one key, one value
+  ThirdsOfHead,    // each head's q, k and v side by side
+  SelectedOfHead,  // the same, selected one by one
+  IndexedHeads,    // all queries are a slice; key and value, one each, are copied by an index
+  IndexedGroups,   // the same in every group of heads, and spread to all of its queries
 };
 
 // Which results a layer's Python frame keeps, and in what shape its mlp sees them.
@@ -83,6 +86,7 @@ enum class LayerForm : std::uint8_t {
   NamedResults,  // every block's result has a name
   Rows,          // the mlp sees [B * S, H]
   BiasedScores,  // scores start from alibi, and the blocks add the residual themselves
+  SummedBlocks,  // attention's result is added in place to that of a parallel mlp
 };
 
 // Which layers have a property: none before `begin`, from there in turn as the cycle says.
@@ -115,6 +119,10 @@ struct DecoderStructure {
   LayerForm layer_form = LayerForm::Usual;
   bool embedding_norm = false;       // embeddings are normed before the first layer
   bool residual_after_norm = false;  // what a block adds to is its norm's result
+  bool norm_for_each_block = false;  // parallel blocks read a norm of their own each
+  bool always_masked = false;        // a mask is built for batches that need none, too
+  bool alibi_in_mask = false;        // and alibi is part of it
+  bool written_out_linears = false;  // x @ weight.T, then + bias
   bool norms_after_sums = false;     // a block's norm comes after its residual
   bool scaled_query = false;         // q times a number before attention
   bool softmax_as_is = false;        // eager attention does not ask for a float32 softmax
@@ -133,6 +141,7 @@ struct DecoderStructure {
   Scale logit_scale = Scale::None;
   bool capped_scores = false;  // cap * tanh(x / cap) on the scores of eager attention
   bool capped_logits = false;
+  bool liger_keeps_logits = false;  // its loss reads them whole and overwrites them
   bool embedding_dropout = false;
   bool attention_dropout = false;  // on attention weights
   BlockDropout block_dropout = BlockDropout::None;

@@ -221,6 +221,16 @@ class Engine {
     self.reset();
     return out;
   }
+  // Python's self += other, self *= and self /= a number: no new tensor, and the result replaces
+  // self; gradients are recorded.
+  Tensor iadd(Tensor self, const Tensor& other) {
+    if (!ready(self, other)) return {};
+    Tensor out = do_iadd(self, other);
+    self.reset();
+    return out;
+  }
+  Tensor imul_scalar(Tensor self) { return consume(&Engine::do_imul_scalar, self); }
+  Tensor idiv_scalar(Tensor self) { return consume(&Engine::do_idiv_scalar, self); }
   // self += other without a new tensor; no gradient is recorded.
   void add_in_place(const Tensor& self, const Tensor& other);
 
@@ -269,6 +279,13 @@ class Engine {
   Tensor select(Tensor self, int dim, std::int64_t index) {
     if (!ready(self)) return {};
     Tensor out = do_select(self, dim, index);
+    self.reset();
+    return out;
+  }
+  // self[..., [index], :]: a copy, [..., 1, n].
+  Tensor index_one(Tensor self, int dim) {
+    if (!ready(self)) return {};
+    Tensor out = do_index_one(self, dim);
     self.reset();
     return out;
   }
@@ -388,6 +405,11 @@ class Engine {
   }
   // Rotates q and k; the results replace the arguments.
   virtual void liger_rope(Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin) = 0;
+  // F.cross_entropy(reduction="sum") that overwrites the logits with their gradient.
+  Tensor liger_cross_entropy(const Tensor& logits, const Tensor& target) {
+    if (!ready(logits, target)) return {};
+    return do_liger_cross_entropy(logits, target);
+  }
   // Loss straight from hidden states [N, H] and the head's weight; logits exist in chunks only.
   Tensor liger_fused_linear_cross_entropy(Tensor hidden,
                                           const Tensor& weight,
@@ -436,6 +458,9 @@ class Engine {
   virtual Tensor do_add_scalar(const Tensor& self) = 0;
   virtual Tensor do_sub_scalar(const Tensor& self) = 0;
   virtual Tensor do_mul_scalar(const Tensor& self) = 0;
+  virtual Tensor do_iadd(const Tensor& self, const Tensor& other) = 0;
+  virtual Tensor do_imul_scalar(const Tensor& self) = 0;
+  virtual Tensor do_idiv_scalar(const Tensor& self) = 0;
   virtual Tensor do_div_scalar(const Tensor& self) = 0;
   virtual Tensor do_neg(const Tensor& self) = 0;
   virtual Tensor do_square(const Tensor& self) = 0;
@@ -458,6 +483,7 @@ class Engine {
   virtual Tensor do_slice(
       const Tensor& self, int dim, std::int64_t start, std::int64_t end, std::int64_t step) = 0;
   virtual Tensor do_select(const Tensor& self, int dim, std::int64_t index) = 0;
+  virtual Tensor do_index_one(const Tensor& self, int dim) = 0;
   virtual Tensor do_cat(const Tensor& first, const Tensor& second, int dim) = 0;
   virtual Tensor do_stack_last(const Tensor& first, const Tensor& second) = 0;
   virtual Tensor do_mean_last(const Tensor& self) = 0;
@@ -484,6 +510,7 @@ class Engine {
   virtual Tensor do_cross_entropy(const Tensor& logits, const Tensor& target) = 0;
   virtual Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight, bool in_place) = 0;
   virtual Tensor do_liger_silu_mul(const Tensor& gate, const Tensor& up) = 0;
+  virtual Tensor do_liger_cross_entropy(const Tensor& logits, const Tensor& target) = 0;
   virtual Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden,
                                                      const Tensor& weight,
                                                      const Tensor& target) = 0;

@@ -37,7 +37,9 @@ void resolve_sizes(Fields& fields, const data::FamiliesRow& family, DenseDecoder
   const std::int64_t fallback =
       absent && family.num_key_value_heads > 0 ? family.num_key_value_heads : d.num_attention_heads;
   d.num_key_value_heads = fields.size("num_key_value_heads").value_or(fallback);
-  if (has_variant(family, "multi_query_field") && fields.flag("multi_query").value_or(true))
+  const bool newer = fields.flag("new_decoder_architecture").value_or(false);
+  if (has_variant(family, "multi_query_field") && !newer &&
+      fields.flag("multi_query").value_or(true))
     d.num_key_value_heads = 1;
   if (const auto head_dim = fields.size("head_dim")) {
     d.head_dim = *head_dim;
@@ -84,8 +86,9 @@ void resolve_biases(Fields& fields, const data::FamiliesRow& family, DenseDecode
   const auto given = [&](std::string_view variant, std::string_view key, bool absent) {
     return has_variant(family, variant) && fields.flag(key).value_or(absent);
   };
-  const bool everywhere =
-      has_variant(family, "biased") || given("use_bias_field", "use_bias", true);
+  const bool everywhere = has_variant(family, "biased") ||
+                          given("use_bias_field", "use_bias", true) ||
+                          given("bias_everywhere_field", "bias", false);
   const bool attention = everywhere || given("attention_bias_field", "attention_bias", false) ||
                          given("bias_field", "bias", false);
   d.qkv_bias = attention || has_variant(family, "qkv_bias") ||
@@ -303,6 +306,7 @@ void resolve_dense_decoder(Fields& fields,
   fields.rename(family.fields);
   d.modules = family.modules;
   d.liger_kernels = has_variant(family, "liger_kernels");
+  d.liger_keeps_logits = has_variant(family, "liger_keeps_logits");
   d.liger_leaves_head_norms = has_variant(family, "liger_leaves_head_norms");
   d.liger_layer_norms_copy = has_variant(family, "liger_layer_norms_copy");
   d.liger_final_norm_copies = has_variant(family, "liger_final_norm_copies");

@@ -52,11 +52,12 @@ LayerModule head_norm(ModuleRole role, std::int64_t heads, const DenseDecoder& d
 bool describe_norm(std::string_view role, const DenseDecoder& d, LayerModule& module) {
   const std::int64_t h = d.hidden_size;
   const bool normed = d.qk_norm != HeadNorm::None;
-  if (role == "attention_norm") {
+  const bool own = d.norm_for_each_block;
+  if (role == (own ? "own_attention_norm" : "attention_norm")) {
     module = norm(ModuleRole::AttentionNorm, h, d);
   } else if (role == "attention_out_norm") {
     module = norm(ModuleRole::AttentionOutNorm, h, d);
-  } else if (role == "mlp_norm" && !d.parallel_blocks) {
+  } else if (role == (own ? "own_mlp_norm" : "mlp_norm") && (own || !d.parallel_blocks)) {
     module = norm(ModuleRole::MlpNorm, h, d);
   } else if (role == "mlp_out_norm") {
     module = norm(ModuleRole::MlpOutNorm, h, d);

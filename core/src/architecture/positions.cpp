@@ -63,6 +63,7 @@ void resolve_biased_scores(Fields& fields,
                            DenseDecoder& d,
                            Architecture& architecture) {
   if (!has_variant(family, "biased_scores")) return;
+  d.qkv_split = QkvSplit::SelectedOfHead;
   d.layer_form = LayerForm::BiasedScores;
   d.embedding_norm = true;
   d.fused_qkv = true;
@@ -72,6 +73,26 @@ void resolve_biased_scores(Fields& fields,
   if (sliced && fields.number("pretraining_tp", 1) > 1)
     refuse(architecture,
            "The step of projections that are computed in slices is not modelled yet.");
+}
+
+// transformers 5.24, models/falcon/configuration_falcon.py: what the older and the newer decoder
+// have.
+void resolve_summed_blocks(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
+  if (!has_variant(family, "summed_blocks")) return;
+  constexpr double kNormsOfNewer = 2;
+  const bool newer = fields.flag("new_decoder_architecture").value_or(false);
+  const bool shared = fields.flag("multi_query").value_or(true);
+  d.layer_form = LayerForm::SummedBlocks;
+  d.fused_qkv = true;
+  d.qkv_split = newer    ? QkvSplit::IndexedGroups
+                : shared ? QkvSplit::IndexedHeads
+                         : QkvSplit::SelectedOfHead;
+  d.parallel_blocks = newer || fields.flag("parallel_attn").value_or(true);
+  d.norm_for_each_block =
+      newer && fields.number("num_ln_in_parallel_attn", kNormsOfNewer) == kNormsOfNewer;
+  d.always_masked = true;
+  d.alibi_in_mask = fields.flag("alibi").value_or(false);
+  d.written_out_linears = true;
 }
 
 // transformers 5.24, models/gpt_neo/configuration_gpt_neo.py: [[["global", "local"], 6]].
@@ -117,6 +138,7 @@ void resolve_positions(Fields& fields,
   if (has_variant(family, "named_results")) d.layer_form = LayerForm::NamedResults;
   if (has_variant(family, "mlp_of_rows")) d.layer_form = LayerForm::Rows;
   resolve_biased_scores(fields, family, d, architecture);
+  resolve_summed_blocks(fields, family, d);
   d.input_major = has_variant(family, "input_major_weights");
   d.triangle_buffer = has_variant(family, "triangle_buffer");
   d.scaled_query = has_variant(family, "scaled_query");

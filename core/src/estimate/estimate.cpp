@@ -130,6 +130,12 @@ void explain_model(Report& report) {
   if (report.setup.use_liger_kernel && architecture.dense && !architecture.dense->liger_kernels)
     report.notes.push_back(
         "use_liger_kernel has no effect: Liger has no kernels for this model type.");
+  // transformers 5.24, integrations/bitsandbytes.py, replace_with_bnb_linear.
+  if (report.setup.method == Method::Qlora && architecture.dense &&
+      architecture.dense->written_out_linears)
+    report.notes.push_back(
+        "Nothing is packed: transformers quantises plain linear layers alone, and this model's are "
+        "a class of its own. All of its weights stay as they are loaded.");
   note_dtype(report);
   if (architecture.max_position_embeddings > 0 &&
       report.setup.max_length > architecture.max_position_embeddings) {

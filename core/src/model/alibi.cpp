@@ -1,9 +1,10 @@
 #include "model/alibi.h"
 
-#include <array>
 #include <utility>
 
 #include "model/activation.h"
+#include "model/dropout_add.h"
+#include "model/heads.h"
 #include "model/linear.h"
 #include "model/norm.h"
 
@@ -18,35 +19,8 @@ Tensor slopes(Engine& e, std::int64_t heads) {
   return e.factory("pow.Tensor_Tensor", Shape{heads}, DType::Float32);
 }
 
-// dropout_add: the sum is made while what was dropped still has a name.
-Tensor dropout_add(Engine& e,
-                   const Tensor& x,
-                   const Tensor& residual,
-                   const ModelOptions& options) {
-  const bool drops = options.block_dropout == BlockDropout::AtResidual;
-  const Tensor out = drops ? e.dropout(x) : x;
-  return e.add(residual, out);
-}
-
-// BloomAttention._reshape: q, k and v of each head lie side by side.
-std::array<Tensor, 3> selected_heads(Engine& e, const Tensor& fused, const ModelOptions& options) {
-  const Shape shape{fused.size(0), fused.size(1), options.num_attention_heads, 3, options.head_dim};
-  const Tensor split = e.view(fused, shape);
-  std::array<Tensor, 3> heads;
-  for (std::size_t i = 0; i < heads.size(); ++i) {
-    Tensor one = e.select(split, -2, static_cast<std::int64_t>(i));
-    heads[i] = e.transpose(std::move(one), 1, 2);
-  }
-  return heads;
-}
-
-// BloomAttention._merge_heads.
-Tensor merge_heads(Engine& e, Tensor context, std::int64_t batch) {
-  const std::int64_t heads = context.size(0) / batch;
-  const Shape split{batch, heads, context.size(1), context.size(2)};
-  Tensor x = e.view(std::move(context), split);
-  Tensor turned = e.transpose(std::move(x), 1, 2);
-  return e.reshape(std::move(turned), Shape{batch, split[2], heads * split[3]});
+bool drops(const ModelOptions& options) {
+  return options.block_dropout == BlockDropout::AtResidual;
 }
 
 // BloomAttention.forward.
@@ -63,13 +37,12 @@ Attended biased_attention(Engine& e,
   const std::int64_t length = hidden_states.size(1);
   const std::int64_t heads = options.num_attention_heads;
   const Tensor fused = linear(e, hidden_states, layer.qkv_proj, options, index);
-  std::array<Tensor, 3> parts = selected_heads(e, fused, options);
-  for (Tensor& part : parts) {
-    Tensor flat = e.reshape(std::move(part), Shape{batch * heads, length, options.head_dim});
-    part = std::move(flat);
+  auto [query, key, value] = split_projection(e, fused, options);
+  for (Tensor* part : {&query, &key, &value}) {
+    Tensor flat = e.reshape(std::move(*part), Shape{batch * heads, length, options.head_dim});
+    *part = std::move(flat);
   }
-  const auto& [query, key, value] = parts;
-  Tensor turned = e.transpose(key, -1, -2);
+  const Tensor turned = e.transpose(key, -1, -2);
   const Tensor scores = e.baddbmm(alibi, query, turned);
   Tensor masked = e.view(scores, Shape{batch, heads, length, length});
   if (mask.defined()) {
@@ -92,7 +65,7 @@ Attended biased_attention(Engine& e,
     context = std::move(merged);
   }
   Tensor projected = linear(e, context, layer.o_proj, options, index);
-  out.hidden_states = dropout_add(e, projected, residual, options);
+  out.hidden_states = dropout_add(e, projected, residual, drops(options));
   return out;
 }
 
@@ -111,31 +84,31 @@ Tensor summing_mlp(Engine& e,
     hidden_states = activation(e, up, options.hidden_act);
   }
   const Tensor down = linear(e, hidden_states, layer.down_proj, options, index);
-  return dropout_add(e, down, residual, options);
+  return dropout_add(e, down, residual, drops(options));
 }
 
 }  // namespace
 
-// transformers 5.24, BloomModel.forward and build_alibi_tensor.
-Tensor alibi_tensor(Engine& e, const Batch& batch, const ModelOptions& options, DType dtype) {
+// transformers 5.24, BloomModel.forward and both build_alibi_tensor: Falcon's computes in bfloat16.
+Tensor alibi_tensor(
+    Engine& e, const Shape& batch, const Tensor& mask, const ModelOptions& options, DType dtype) {
   const NoGrad no_grad(e);
   const std::int64_t heads = options.num_attention_heads;
-  const Shape batched{batch.input_ids.size(0), heads, batch.input_ids.size(1)};
-  const Shape flat{batched[0] * heads, 1, batched[2]};
+  const Shape flat{batch[0] * heads, 1, batch[1]};
   Tensor slope = slopes(e, heads);
-  if (!batch.attention_mask.defined()) {
-    Tensor range = e.factory("arange", Shape{batched[2]}, DType::Int64);
-    Tensor one = e.factory("mul.Tensor", Shape{heads, 1, batched[2]}, DType::Float32);
+  if (!mask.defined()) {
+    Tensor range = e.factory("arange", Shape{batch[1]}, DType::Int64);
+    Tensor one = e.factory("mul.Tensor", Shape{heads, 1, batch[1]}, DType::Float32);
     range.reset();
     Tensor all = e.factory("repeat", flat, DType::Float32);
     one.reset();
     return e.to(std::move(all), dtype);
   }
-  Tensor counted = e.pointwise("cumsum", batch.attention_mask, DType::Int64);
+  Tensor counted = e.pointwise("cumsum", mask, DType::Int64);
   Tensor shifted = e.pointwise("sub.Tensor", std::move(counted), DType::Int64);
-  Tensor places = e.mul(std::move(shifted), batch.attention_mask);
-  const Tensor alibi = e.factory("mul.Tensor", batched, DType::Float32);
-  slope.reset();
+  Tensor places = e.mul(std::move(shifted), mask);
+  const DType computed = options.alibi_in_mask ? DType::BFloat16 : DType::Float32;
+  const Tensor alibi = e.factory("mul.Tensor", Shape{batch[0], heads, batch[1]}, computed);
   places.reset();
   Tensor rows = e.view(alibi, flat);
   return e.to(std::move(rows), dtype);

@@ -2,15 +2,13 @@
 #pragma once
 
 #include "model/attention.h"
-#include "model/causal_lm.h"
 
 namespace peakline {
 
-// [B * A, 1, S]: each head's slope times a token's place, counted by the batch's mask.
-[[nodiscard]] Tensor alibi_tensor(Engine& e,
-                                  const Batch& batch,
-                                  const ModelOptions& options,
-                                  DType dtype);
+// [B * A, 1, S]: each head's slope times a token's place, counted by `mask` [B, S] int64 where it
+// is defined. `batch` is [B, S].
+[[nodiscard]] Tensor alibi_tensor(
+    Engine& e, const Shape& batch, const Tensor& mask, const ModelOptions& options, DType dtype);
 
 // One layer whose scores start from that bias and whose blocks add the residual themselves.
 [[nodiscard]] Tensor layer_of_biased_scores(Engine& e,

@@ -25,6 +25,7 @@ Masks causal_masks(
   request.batch = batch.input_ids.size(0);
   request.length = batch.input_ids.size(1);
   request.padded = model.options.padded_batches;
+  request.always = model.options.always_masked;
   if (model.options.eager_attention) request.additive = dtype;
   Masks masks;
   if (model.options.has_full_layers)
@@ -85,6 +86,7 @@ struct ModelFrame {
   LearnedPositions counted;
   Tensor position_embeds;
   Tensor hidden_states;  // [B, S, H]
+  Tensor alibi_mask;
   Masks masks;
   Rotation rotation;
   Rotation sliding_rotation;
@@ -121,19 +123,32 @@ void add_learned_positions(Engine& e,
   frame.hidden_states = e.add(frame.inputs_embeds, frame.position_embeds);
 }
 
-// transformers 5.24, LlamaModel.forward.
+// transformers 5.24, LlamaModel.forward and, with alibi, FalconModel.forward.
 void make_rotations(Engine& e, const CausalLm& model, const Batch& batch, ModelFrame& frame) {
   const ModelOptions& options = model.options;
-  frame.counted = learned_positions(e, model, batch);
-  const Tensor& position_ids = frame.counted.position_ids;
   frame.hidden_states = frame.inputs_embeds;
   const DType dtype = frame.hidden_states.dtype();
+  if (options.alibi_in_mask) {
+    frame.alibi_mask = batch.attention_mask;
+    if (!frame.alibi_mask.defined())
+      frame.alibi_mask = e.ones(batch.input_ids.sizes(), DType::Int64);
+    frame.rotation.alibi =
+        alibi_tensor(e, batch.input_ids.sizes(), frame.alibi_mask, options, dtype);
+  }
+  frame.counted = learned_positions(e, model, batch);
+  const Tensor& position_ids = frame.counted.position_ids;
   frame.masks = causal_masks(e, model, batch, position_ids, dtype);
+  if (options.alibi_in_mask) {
+    Tensor biased = mask_with_alibi(e, std::move(frame.masks.full), frame.rotation.alibi);
+    frame.masks.full = std::move(biased);
+  }
   drop_embeddings(e, model, frame);
   const auto tables = [&](const Tensor& inv_freq) {
     return rotary_embedding(e, inv_freq, options.rotary_kind, position_ids, dtype);
   };
-  frame.rotation = tables(model.inv_freq);
+  const Rotation whole = tables(model.inv_freq);
+  frame.rotation.cos = whole.cos;
+  frame.rotation.sin = whole.sin;
   if (options.two_rotations) frame.sliding_rotation = tables(model.sliding_inv_freq);
 }
 
@@ -141,7 +156,8 @@ void make_rotations(Engine& e, const CausalLm& model, const Batch& batch, ModelF
 void make_alibi(Engine& e, const CausalLm& model, const Batch& batch, ModelFrame& frame) {
   frame.hidden_states = frame.inputs_embeds;
   apply_norm(e, model.embedding_norm, frame.hidden_states, -1);
-  frame.rotation.alibi = alibi_tensor(e, batch, model.options, frame.hidden_states.dtype());
+  frame.rotation.alibi = alibi_tensor(
+      e, batch.input_ids.sizes(), batch.attention_mask, model.options, frame.hidden_states.dtype());
   frame.masks = causal_masks(e, model, batch, {}, frame.inputs_embeds.dtype());
 }
 
@@ -216,10 +232,8 @@ Tensor shifted_labels(Engine& e, const Tensor& labels, Tensor& padded) {
 
 // transformers 5.24, loss/loss_utils.py, ForCausalLMLoss. Rule R040: the logits are cast to float32
 // whole.
-Tensor causal_lm_loss(Engine& e,
-                      const Tensor& logits,
-                      const Tensor& labels,
-                      const Tensor& num_items) {
+Tensor causal_lm_loss(
+    Engine& e, const Tensor& logits, const Tensor& labels, const Tensor& num_items, bool liger) {
   const Phase outer = e.phase();
   e.set_phase(Phase::Loss);
   Tensor loss;
@@ -229,7 +243,7 @@ Tensor causal_lm_loss(Engine& e,
     Tensor target = shifted_labels(e, labels, padded);
     const std::int64_t vocabulary = wide.size(-1);
     Tensor flat = e.view(std::move(wide), Shape{labels.size(0) * labels.size(1), vocabulary});
-    Tensor total = e.cross_entropy(flat, target);
+    Tensor total = liger ? e.liger_cross_entropy(flat, target) : e.cross_entropy(flat, target);
     loss = num_items.defined() ? e.div(std::move(total), num_items) : std::move(total);
   }
   e.set_phase(outer);
@@ -276,7 +290,8 @@ CausalLmOutput forward(Engine& e,
                        const Tensor& num_items_in_batch) {
   CausalLmOutput output;
   Tensor hidden_states = model_forward(e, model, batch, output.past_key_values);
-  if (model.options.use_liger_kernel) {
+  const bool liger = model.options.use_liger_kernel;
+  if (liger && !model.options.liger_keeps_logits) {
     output.loss = liger_loss(e, hidden_states, model, batch.labels, num_items_in_batch);
     return output;
   }
@@ -285,7 +300,7 @@ CausalLmOutput forward(Engine& e,
     output.logits = e.linear(hidden_states, model.lm_head, model.lm_head_bias);
   }
   rescale(e, output.logits, model.options);
-  output.loss = causal_lm_loss(e, output.logits, batch.labels, num_items_in_batch);
+  output.loss = causal_lm_loss(e, output.logits, batch.labels, num_items_in_batch, liger);
   return output;
 }
 

@@ -7,6 +7,7 @@
 #include "model/mlp.h"
 #include "model/named_layer.h"
 #include "model/norm.h"
+#include "model/summed_blocks.h"
 
 namespace peakline {
 
@@ -107,6 +108,8 @@ Tensor decoder_layer(Engine& e,
     return layer_of_named_results(e, input, layer, rotation, mask, options, index, weights);
   if (options.layer_form == LayerForm::BiasedScores)
     return layer_of_biased_scores(e, input, layer, rotation.alibi, mask, options, index, weights);
+  if (options.layer_form == LayerForm::SummedBlocks)
+    return layer_of_summed_blocks(e, input, layer, rotation, mask, options, index, weights);
   if (options.layer_form == LayerForm::Rows)
     return layer_of_rows(e, input, layer, rotation, mask, options, index);
   if (options.parallel_blocks)

@@ -60,7 +60,60 @@ SplitHeads split_each_head(Engine& e, Tensor projected, const ModelOptions& opti
   return heads;
 }
 
+// transformers 5.24, BloomAttention._reshape and FalconAttention._split_heads: one view for each.
+SplitHeads select_of_each_head(Engine& e, Tensor projected, const ModelOptions& options) {
+  const Shape shape{
+      projected.size(0), projected.size(1), options.num_attention_heads, 3, options.head_dim};
+  const Tensor split = e.view(std::move(projected), shape);
+  SplitHeads heads;
+  std::int64_t place = 0;
+  for (Tensor* part : {&heads.query, &heads.key, &heads.value}) {
+    Tensor one = e.select(split, -2, place++);
+    *part = e.transpose(std::move(one), 1, 2);
+  }
+  return heads;
+}
+
+// transformers 5.24, FalconAttention._split_heads: a list as an index copies.
+SplitHeads index_heads(Engine& e, Tensor projected, const ModelOptions& options) {
+  const std::int64_t groups = options.num_key_value_heads;
+  const std::int64_t queries = options.num_attention_heads / groups;
+  const bool grouped = options.qkv_split == QkvSplit::IndexedGroups;
+  const Shape rows{projected.size(0), projected.size(1), queries + 2, options.head_dim};
+  const Shape group{rows[0], rows[1], groups, queries + 2, options.head_dim};
+  const Tensor split = e.view(std::move(projected), grouped ? group : rows);
+  std::array<Tensor, 3> parts;
+  parts[0] = e.slice(split, -2, 0, queries);
+  parts[1] = e.index_one(split, -2);
+  parts[2] = e.index_one(split, -2);
+  if (grouped) {
+    const Shape spread = parts[0].sizes();
+    const Shape flat{rows[0], rows[1], groups * queries, options.head_dim};
+    for (std::size_t i = 1; i < parts.size() && spread.rank() > 0; ++i) {
+      Tensor wide = e.expand(std::move(parts[i]), spread);
+      parts[i] = std::move(wide);
+    }
+    std::array<Tensor, 3> flattened;
+    for (std::size_t i = 0; i < parts.size(); ++i) flattened[i] = e.reshape(parts[i], flat);
+    parts = std::move(flattened);
+  }
+  SplitHeads heads;
+  heads.query = e.transpose(std::move(parts[0]), 1, 2);
+  heads.key = e.transpose(std::move(parts[1]), 1, 2);
+  heads.value = e.transpose(std::move(parts[2]), 1, 2);
+  return heads;
+}
+
 }  // namespace
+
+// transformers 5.24, BloomAttention._merge_heads.
+Tensor merge_heads(Engine& e, Tensor context, std::int64_t batch) {
+  const std::int64_t heads = context.size(0) / batch;
+  const Shape split{batch, heads, context.size(1), context.size(2)};
+  Tensor x = e.view(std::move(context), split);
+  Tensor turned = e.transpose(std::move(x), 1, 2);
+  return e.reshape(std::move(turned), Shape{batch, split[2], heads * split[3]});
+}
 
 Tensor view_heads(Engine& e, Tensor projected, const ModelOptions& options) {
   const std::int64_t heads = projected.size(-1) / options.head_dim;
@@ -79,6 +132,11 @@ SplitHeads split_projection(Engine& e, Tensor projected, const ModelOptions& opt
       return split_shared_head(e, std::move(projected), options);
     case QkvSplit::ThirdsOfHead:
       return split_each_head(e, std::move(projected), options);
+    case QkvSplit::SelectedOfHead:
+      return select_of_each_head(e, std::move(projected), options);
+    case QkvSplit::IndexedHeads:
+    case QkvSplit::IndexedGroups:
+      return index_heads(e, std::move(projected), options);
   }
   return {};
 }

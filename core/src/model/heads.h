@@ -14,7 +14,10 @@ struct SplitHeads {
 // [B, S, n * D] -> [B, n, S, D]
 [[nodiscard]] Tensor view_heads(Engine& e, Tensor projected, const ModelOptions& options);
 
-// What one projection made, [B, S, (A + 2 * K) * D], split in one node as options.qkv_split says.
+// [B * A, S, D] -> [B, S, A * D]
+[[nodiscard]] Tensor merge_heads(Engine& e, Tensor context, std::int64_t batch);
+
+// What one projection made, [B, S, (A + 2 * K) * D], split as options.qkv_split says.
 [[nodiscard]] SplitHeads split_projection(Engine& e, Tensor projected, const ModelOptions& options);
 
 }  // namespace peakline

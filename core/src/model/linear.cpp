@@ -27,12 +27,20 @@ Tensor conv1d(Engine& e, const Tensor& input, const Linear& module) {
   return e.view(std::move(out), shape);
 }
 
+// transformers 5.24, FalconLinear.forward.
+Tensor written_out(Engine& e, const Tensor& input, const Linear& module) {
+  Tensor turned = e.transpose(module.weight, 0, 1);
+  const Tensor product = e.matmul(input, std::move(turned));
+  return module.bias.defined() ? e.add(product, module.bias) : product;
+}
+
 Tensor base_layer(Engine& e,
                   const Tensor& input,
                   const Linear& module,
                   const ModelOptions& options) {
   if (module.packed != nullptr) return linear_4bit(e, input, module, options.compute_dtype);
   if (module.input_major) return conv1d(e, input, module);
+  if (options.written_out_linears) return written_out(e, input, module);
   return e.linear(input, module.weight, module.bias);
 }
 

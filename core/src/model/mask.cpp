@@ -77,7 +77,7 @@ Tensor build(Engine& e, const Tensor& padding, const MaskRequest& request) {
 
 bool needs_mask(const MaskRequest& request) {
   const bool window_reached = request.sliding_window && request.length >= *request.sliding_window;
-  return request.additive.has_value() || request.padded || window_reached;
+  return request.always || request.additive.has_value() || request.padded || window_reached;
 }
 
 }  // namespace
@@ -96,13 +96,31 @@ Tensor causal_mask(Engine& e,
   }
   const bool window_reached = request.sliding_window && request.length >= *request.sliding_window;
   // Is every token kept? Not asked where a mask is built anyway.
-  if (padding.defined() && !request.additive && !window_reached) Tensor kept = e.sum(padding);
+  const bool asked = !request.always && !request.additive && !window_reached;
+  if (padding.defined() && asked) Tensor kept = e.sum(padding);
   if (!needs_mask(request)) return {};
   Tensor mask = build(e, padding, request);
   if (!request.additive) return mask;
   Tensor zero = e.factory("zeros", Shape{}, *request.additive);
   Tensor lowest = e.factory("scalar_tensor", Shape{}, *request.additive);
   return e.factory("where.self", mask.sizes(), *request.additive);
+}
+
+// transformers 5.24, FalconModel.forward.
+Tensor mask_with_alibi(Engine& e, Tensor mask, Tensor& alibi) {
+  const DType dtype = alibi.dtype();
+  const NoGrad no_grad(e);
+  if (mask.dtype() == DType::Bool) {
+    Tensor zero = e.factory("full", Shape{}, dtype);
+    Tensor additive = e.factory("where.self", mask.sizes(), dtype);
+    mask = std::move(additive);
+  }
+  const Shape whole{mask.size(0), alibi.size(0) / mask.size(0), mask.size(2), mask.size(3)};
+  Tensor split = e.view(std::move(alibi), Shape{whole[0], whole[1], 1, whole[3]});
+  alibi = std::move(split);
+  Tensor scaled = e.div_scalar(alibi);
+  Tensor closed = e.pointwise("lt.Scalar", mask, DType::Bool);
+  return e.factory("masked_fill.Scalar", whole, dtype);
 }
 
 }  // namespace peakline

@@ -12,6 +12,7 @@ struct MaskRequest {
   std::int64_t batch = 0;
   std::int64_t length = 0;
   std::optional<std::int64_t> sliding_window;
+  bool always = false;            // built whether it is needed or not
   bool padded = false;            // some token of attention_mask is masked out
   std::optional<DType> additive;  // eager attention adds a mask of this type, and always needs one
 };
@@ -23,5 +24,8 @@ struct MaskRequest {
                                  const Tensor& attention_mask,
                                  const Tensor& position_ids,
                                  const MaskRequest& request);
+
+// An additive mask of alibi's type with alibi in it: [B, A, S, S]. Alibi becomes [B, A, 1, S].
+[[nodiscard]] Tensor mask_with_alibi(Engine& e, Tensor mask, Tensor& alibi);
 
 }  // namespace peakline

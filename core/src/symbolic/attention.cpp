@@ -263,7 +263,7 @@ Tensor SymbolicEngine::repeat_heads(Tensor self, std::int64_t times) {
 Tensor SymbolicEngine::math_attention(const Tensor& query_,
                                       const Tensor& key_,
                                       const Tensor& value_,
-                                      const Tensor& mask,
+                                      Tensor bias,
                                       const AttentionOptions& options) {
   const DType given = query_.dtype();
   Tensor query_acc = is_half(given) ? to(query_, DType::Float32) : query_;
@@ -272,15 +272,12 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
   Tensor key = key_acc;
   Tensor value = value_acc;
   Tensor query = unary_scaled(query_acc);
-  Tensor bias;
   if (options.is_causal) {
     const Shape square{query.size(2), key.size(2)};
     Tensor ones_mask = fresh("ones", square, DType::Bool);
     Tensor lower = fresh("tril", square, DType::Bool);
     ones_mask.reset();
     bias = additive_mask(lower, query.dtype(), false);
-  } else if (mask.defined()) {
-    bias = additive_mask(mask, query.dtype(), false);
   }
   const std::int64_t groups = query.size(1) / key.size(1);
   if (options.enable_gqa && groups > 1) {
@@ -313,23 +310,24 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
 Tensor SymbolicEngine::do_attention(const Tensor& query_,
                                     const Tensor& key_,
                                     const Tensor& value_,
-                                    const Tensor& mask,
+                                    const Tensor& mask_,
                                     const AttentionOptions& options) {
+  const Tensor mask = autocast_input(mask_);
   Tensor value = autocast_input(value_);
   Tensor key = autocast_input(key_);
   Tensor query = autocast_input(query_);
-  switch (choose(device_, query, key, value, mask.defined(), options)) {
+  const Backend backend = choose(device_, query, key, value, mask.defined(), options);
+  Tensor bias;
+  if (mask.defined()) bias = additive_mask(mask, query.dtype(), backend == Backend::Efficient);
+  switch (backend) {
     case Backend::Flash:
       return padded_flash_attention(query, key, value);
-    case Backend::Efficient: {
-      Tensor bias;
-      if (mask.defined()) bias = additive_mask(mask, query.dtype(), true);
+    case Backend::Efficient:
       return efficient_attention(query, key, value, bias);
-    }
     case Backend::Math: {
       // The casts were made for the call as a whole; inside, autocast is off.
       const std::optional<DType> outer = std::exchange(autocast_, std::nullopt);
-      Tensor out = math_attention(query, key, value, mask, options);
+      Tensor out = math_attention(query, key, value, bias, options);
       autocast_ = outer;
       return out;
     }

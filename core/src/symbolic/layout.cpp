@@ -49,6 +49,13 @@ void formula_select(SymbolicEngine& engine, Node& node, Incoming& incoming, Grad
   outgoing[0] = engine.fresh("select_backward", node.input_sizes(0), incoming[0].dtype());
 }
 
+// index_backward. Under tensor subclasses torch 2.13 puts the gradient into a copy of the zeros;
+// the timelines were recorded under one, and the step follows them.
+void formula_index(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  const Tensor zeros = engine.fresh("new_zeros", node.input_sizes(0), incoming[0].dtype());
+  outgoing[0] = engine.fresh("index_put", node.input_sizes(0), incoming[0].dtype());
+}
+
 void formula_clone(SymbolicEngine&, Node&, Incoming& incoming, Gradients& outgoing) {
   outgoing[0] = incoming[0];
 }
@@ -194,6 +201,16 @@ Tensor SymbolicEngine::do_select(const Tensor& self, int dim, std::int64_t index
     strides.push_back(record.strides[i]);
   }
   return finish(node, alias(self, sizes, strides));
+}
+
+Tensor SymbolicEngine::do_index_one(const Tensor& self, int dim) {
+  const int at = dim < 0 ? dim + self.sizes().rank() : dim;
+  const Tensor index = fresh("_to_copy", Shape{1}, DType::Int64);
+  Node* node = start(formula_index, {&self});
+  if (!save(node, index)) return abandon(node);
+  Shape sizes = self.sizes();
+  sizes[at] = 1;
+  return finish(node, fresh("index.Tensor", sizes, self.dtype()));
 }
 
 void SymbolicEngine::split(const Tensor& self,

@@ -60,6 +60,12 @@ void formula_rope(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
   static_cast<void>(node);
 }
 
+// The gradient stands where the logits were, and is scaled in place.
+void formula_cross_entropy(SymbolicEngine& engine, Node& node, Incoming&, Gradients& outgoing) {
+  const SymbolicTensor& logits = record_of(node.unpacked[0]);
+  outgoing[0] = engine.alias(node.unpacked[0], logits.sizes, logits.strides);
+}
+
 // The gradients were computed in forward and are scaled in place.
 void formula_fused_loss(SymbolicEngine&, Node& node, Incoming&, Gradients& outgoing) {
   std::size_t slot = 0;
@@ -123,6 +129,24 @@ void SymbolicEngine::liger_rope(Tensor& query, Tensor& key, const Tensor& cos, c
   }
   query = std::move(turned[0]);
   key = std::move(turned[1]);
+}
+
+Tensor SymbolicEngine::do_liger_cross_entropy(const Tensor& logits, const Tensor& target) {
+  Node* node = start(formula_cross_entropy, {&logits});
+  Tensor loss;
+  {
+    NoGrad no_grad(*this);
+    Tensor losses = fresh("zeros", target.sizes(), logits.dtype());
+    Tensor counted = fresh("ne.Scalar", target.sizes(), DType::Bool);
+    { Tensor count = fresh("sum", Shape{}, DType::Int64); }
+    for (const char* extreme : {"max", "min"}) {
+      Tensor kept = fresh("mul.Tensor", target.sizes(), DType::Int64);
+      Tensor most = fresh(extreme, Shape{}, DType::Int64);
+    }
+    loss = fresh("sum", Shape{}, logits.dtype());
+  }
+  if (!save_output(node, logits)) return abandon(node);
+  return finish(node, std::move(loss));
 }
 
 // Logits exist for one chunk of tokens at a time; gradients of hidden states and weight are made in

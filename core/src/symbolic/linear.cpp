@@ -180,7 +180,8 @@ Tensor SymbolicEngine::do_addmm(const Tensor& bias_, const Tensor& input_, const
   return addmm_with_grad(bias, input, weight);
 }
 
-// A batched product folds every leading dimension: [..., M, K] x [..., K, N].
+// A batched product folds every leading dimension: [..., M, K] x [..., K, N]; where the second has
+// fewer batches, it is spread over those of the first.
 Tensor SymbolicEngine::do_matmul(const Tensor& self_, const Tensor& other_) {
   Tensor other = autocast_input(other_);
   Tensor self = autocast_input(self_);
@@ -198,6 +199,13 @@ Tensor SymbolicEngine::do_matmul(const Tensor& self_, const Tensor& other_) {
   }
   const std::int64_t batches = a.numel().count() / (a[-1] * a[-2]);
   Tensor left = do_reshape(self, Shape{batches, a[-2], a[-1]});
+  if (b.numel().count() < batches * b[-2] * b[-1]) {
+    Shape spread = a;
+    spread[-2] = b[-2];
+    spread[-1] = b[-1];
+    Tensor expanded = do_expand(other, spread);
+    other = std::move(expanded);
+  }
   Tensor right = do_reshape(other, Shape{batches, b[-2], b[-1]});
   Node* node = start(formula_bmm, {&left, &right});
   if (node != nullptr && node->needs(0) && !save(node, right)) return abandon(node);

@@ -202,6 +202,20 @@ Tensor SymbolicEngine::unary_scaled(const Tensor& self) {
 Tensor SymbolicEngine::do_div_scalar(const Tensor& self) {
   return unary("div.Tensor", self, formula_div_scalar, false, false);
 }
+// The result of an operation in place: the same storage with another history.
+Tensor SymbolicEngine::overwritten(Node* node, const Tensor& self) {
+  return finish(node, unsafe_alias(self, self.sizes(), record_of(self).strides));
+}
+Tensor SymbolicEngine::do_iadd(const Tensor& self, const Tensor& other) {
+  return overwritten(start(formula_add, {&self, &other}), self);
+}
+Tensor SymbolicEngine::do_imul_scalar(const Tensor& self) {
+  return overwritten(start(formula_mul_scalar, {&self}), self);
+}
+Tensor SymbolicEngine::do_idiv_scalar(const Tensor& self) {
+  return overwritten(start(formula_div_scalar, {&self}), self);
+}
+
 Tensor SymbolicEngine::do_where(const Tensor& condition, const Tensor& self) {
   Tensor number = fresh("_to_copy", Shape{}, self.dtype());
   Node* node = start(formula_where, {&self});

@@ -116,6 +116,9 @@ class SymbolicEngine final : public Engine {
   Tensor do_add_scalar(const Tensor& self) override;
   Tensor do_sub_scalar(const Tensor& self) override;
   Tensor do_mul_scalar(const Tensor& self) override;
+  Tensor do_iadd(const Tensor& self, const Tensor& other) override;
+  Tensor do_imul_scalar(const Tensor& self) override;
+  Tensor do_idiv_scalar(const Tensor& self) override;
   Tensor do_div_scalar(const Tensor& self) override;
   Tensor do_neg(const Tensor& self) override;
   Tensor do_square(const Tensor& self) override;
@@ -137,6 +140,7 @@ class SymbolicEngine final : public Engine {
                   std::int64_t end,
                   std::int64_t step) override;
   Tensor do_select(const Tensor& self, int dim, std::int64_t index) override;
+  Tensor do_index_one(const Tensor& self, int dim) override;
   Tensor do_stack_last(const Tensor& first, const Tensor& second) override;
   Tensor do_cat(const Tensor& first, const Tensor& second, int dim) override;
   Tensor do_mean_last(const Tensor& self) override;
@@ -160,6 +164,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_cross_entropy(const Tensor& logits, const Tensor& target) override;
   Tensor do_liger_rms_norm(const Tensor& input, const Tensor& weight, bool in_place) override;
   Tensor do_liger_silu_mul(const Tensor& gate, const Tensor& up) override;
+  Tensor do_liger_cross_entropy(const Tensor& logits, const Tensor& target) override;
   Tensor do_liger_fused_linear_cross_entropy(const Tensor& hidden,
                                              const Tensor& weight,
                                              const Tensor& target) override;
@@ -176,6 +181,7 @@ class SymbolicEngine final : public Engine {
   void accumulate_grad(Node& node, Tensor gradient);
   Tensor unary(
       const char* op, const Tensor& self, Formula formula, bool save_self, bool save_result);
+  Tensor overwritten(Node* node, const Tensor& self);
   Tensor mm_with_grad(const Tensor& self, const Tensor& other);
   Tensor addmm_with_grad(const Tensor& bias, const Tensor& self, const Tensor& other);
   Tensor softmax(const char* op, const Tensor& self, DType dtype);
@@ -190,7 +196,7 @@ class SymbolicEngine final : public Engine {
   Tensor math_attention(const Tensor& query,
                         const Tensor& key,
                         const Tensor& value,
-                        const Tensor& mask,
+                        Tensor bias,
                         const AttentionOptions& options);
   Tensor additive_mask(const Tensor& mask, DType dtype, bool pad);
   Tensor repeat_heads(Tensor self, std::int64_t times);

@@ -169,7 +169,7 @@ class Loader {
     const Shape shape = shape_.input_major ? Shape{m.in, m.out} : Shape{m.out, m.in};
     if (!packed) linear.weight = parameter(shape, plain_dtype_);
     // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
-    const DType bias_dtype = quantised_ ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
+    const DType bias_dtype = packed ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
     const bool trains = !full_ && trains_bias(setup_.lora, m);
     if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype, "empty.memory_format", trains);
   }
@@ -212,8 +212,9 @@ class Loader {
 
   // transformers 5.24, quantizers/base.py, get_keys_to_not_convert: the module of a model's last
   // parameter stays plain. That is the head, or a norm; without either, a projection.
+  // So do linears of a class of the model's own (integrations/bitsandbytes.py).
   bool is_packed(std::int64_t layer, const LayerModule& module) const {
-    if (!quantised_ || !module.is_projection()) return false;
+    if (!quantised_ || !module.is_projection() || shape_.written_out_linears) return false;
     const bool ends_with_layers = shape_.tie_word_embeddings && !shape_.norm_weight;
     const bool last = layer + 1 == shape_.num_hidden_layers && module.role == ModuleRole::Down;
     return !(ends_with_layers && last);

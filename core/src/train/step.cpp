@@ -9,13 +9,6 @@
 namespace peakline {
 namespace {
 
-// Liger replaces parts of a model that it patches by its own; not all are modelled.
-std::string refused_kernels(const DenseDecoder& shape) {
-  if (shape.logit_scale != Scale::None)
-    return "Liger's kernels on a model with scaled logits are not modelled yet";
-  return "";
-}
-
 std::string refused_attention(const DenseDecoder& shape, const TrainSetup& setup) {
   const Attention asked = setup.attn_implementation;
   if (asked == Attention::FlashAttention2) return "flash_attention_2 is not modelled yet";
@@ -35,11 +28,10 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
   if (std::string reason = refused_attention(shape, setup); !reason.empty()) return reason;
   if (find_optimizer(setup.optim) == nullptr)
     return "the optimizer " + setup.optim + " is not modelled yet";
-  if (setup.use_liger_kernel && shape.liger_kernels) {
-    if (std::string reason = refused_kernels(shape); !reason.empty()) return reason;
-  }
-  if (setup.use_cache && !setup.gradient_checkpointing && shape.positions == Positions::Alibi)
-    return "a key-value cache beside alibi positions is not modelled yet";
+  const bool own_cache =
+      shape.positions == Positions::Alibi || shape.layer_form == LayerForm::SummedBlocks;
+  if (setup.use_cache && !setup.gradient_checkpointing && own_cache)
+    return "a key-value cache beside alibi positions or indexed heads is not modelled yet";
   if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
   return "";
 }
