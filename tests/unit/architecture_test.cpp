@@ -166,6 +166,33 @@ TEST_CASE("what blocks, norms and rotations a family has", "[architecture]") {
         BlockDropout::Inside);
   CHECK(dense(decoder("starcoder2")).block_dropout == BlockDropout::None);
   CHECK_FALSE(dense(decoder("starcoder2", R"("use_bias": false)")).mlp_bias);
+  CHECK(dense(decoder("stablelm", R"("qk_layernorm": true)")).separate_head_norms);
+  CHECK(dense(decoder("stablelm", R"("hidden_dropout": 0.1)")).block_dropout ==
+        BlockDropout::AfterMlp);
+  CHECK(dense(decoder("olmo", R"("clip_qkv": 8.0)")).clipped_projections);
+  CHECK_FALSE(dense(decoder("llama", R"("clip_qkv": 8.0)")).clipped_projections);
+  CHECK(dense(decoder("phi", R"("embd_pdrop": 0.1)")).embedding_dropout);
+  CHECK(dense(decoder("llama", R"("attention_dropout": 0.1)")).attention_dropout);
+  CHECK(dense(decoder("ministral3")).query_scaled_by_position);
+  CHECK_FALSE(built(decoder("ministral3", R"("vision_config": {})")).dense);
+}
+
+TEST_CASE("which decoder the fields of one type make", "[architecture]") {
+  const DenseDecoder older = dense(decoder("falcon"));
+  CHECK(older.qkv_split == QkvSplit::IndexedHeads);
+  CHECK(older.num_key_value_heads == 1);
+  CHECK(older.parallel_blocks);
+  CHECK_FALSE(older.norm_for_each_block);
+  const DenseDecoder newer =
+      dense(decoder("falcon", R"("new_decoder_architecture": true, "num_kv_heads": 2)"));
+  CHECK(newer.qkv_split == QkvSplit::IndexedGroups);
+  CHECK(newer.num_key_value_heads == 2);
+  CHECK(newer.norm_for_each_block);
+  const DenseDecoder plain =
+      dense(decoder("falcon", R"("multi_query": false, "parallel_attn": false, "alibi": true)"));
+  CHECK(plain.qkv_split == QkvSplit::SelectedOfHead);
+  CHECK_FALSE(plain.parallel_blocks);
+  CHECK(plain.alibi_in_mask);
 }
 
 TEST_CASE("what the step does not know is named, and still counted", "[architecture]") {
@@ -175,11 +202,11 @@ TEST_CASE("what the step does not know is named, and still counted", "[architect
     CHECK(a.not_modelled.find("quick_gelu") != std::string::npos);
     CHECK(a.parameters->total > Elements(0));
   }
-  SECTION("norms of each head's own") {
-    const Architecture a = built(decoder("stablelm", R"("qk_layernorm": true)"));
+  SECTION("code that is not in transformers") {
+    const Architecture a = built(decoder("orion"));
     CHECK_FALSE(a.dense);
-    CHECK(a.not_modelled.find("for each head") != std::string::npos);
-    CHECK(dense(decoder("llama", R"("attention_dropout": 0.1)")).attention_dropout);
+    CHECK(a.not_modelled.find("transformers has no code for the model_type orion") == 0);
+    CHECK(a.parameters->total > Elements(0));
   }
   SECTION("a quantised base") {
     const Architecture a =

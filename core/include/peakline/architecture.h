@@ -58,6 +58,7 @@ enum class BlockDropout : std::uint8_t {
   Inside,      // the block's own last operation
   Outside,     // on the block's result
   AtResidual,  // a temporary of the sum
+  AfterMlp,    // on the mlp's result alone
 };
 
 // How a model knows where a token stands.
@@ -143,7 +144,11 @@ struct DecoderStructure {
   bool capped_logits = false;
   bool liger_keeps_logits = false;  // its loss reads them whole and overwrites them
   bool embedding_dropout = false;
-  bool attention_dropout = false;  // on attention weights
+  bool embedding_dropout_rebinds = false;  // what was dropped takes the embeddings\' name
+  bool clipped_projections = false;        // q, k and v are clamped in place
+  bool query_scaled_by_position = false;   // by a factor of each token\'s place, once rotated
+  bool separate_head_norms = false;        // the norms on q and k: a layer norm for each head
+  bool attention_dropout = false;          // on attention weights
   BlockDropout block_dropout = BlockDropout::None;
 };
 

@@ -229,6 +229,7 @@ class Engine {
     self.reset();
     return out;
   }
+  Tensor iclamp(Tensor self) { return consume(&Engine::do_iclamp, self); }
   Tensor imul_scalar(Tensor self) { return consume(&Engine::do_imul_scalar, self); }
   Tensor idiv_scalar(Tensor self) { return consume(&Engine::do_idiv_scalar, self); }
   // self += other without a new tensor; no gradient is recorded.
@@ -294,6 +295,10 @@ class Engine {
                      std::span<const std::int64_t> sizes,
                      int dim,
                      std::span<Tensor> out) = 0;
+  // self.split(1, dim): one slice for every index.
+  virtual std::vector<Tensor> split_each(const Tensor& self, int dim) = 0;
+  // torch.cat of any number of parts.
+  virtual Tensor cat_all(std::span<const Tensor> parts, int dim) = 0;
   Tensor cat(Tensor first, Tensor second, int dim) {
     if (!ready(first, second)) return {};
     Tensor out = do_cat(first, second, dim);
@@ -459,6 +464,7 @@ class Engine {
   virtual Tensor do_sub_scalar(const Tensor& self) = 0;
   virtual Tensor do_mul_scalar(const Tensor& self) = 0;
   virtual Tensor do_iadd(const Tensor& self, const Tensor& other) = 0;
+  virtual Tensor do_iclamp(const Tensor& self) = 0;
   virtual Tensor do_imul_scalar(const Tensor& self) = 0;
   virtual Tensor do_idiv_scalar(const Tensor& self) = 0;
   virtual Tensor do_div_scalar(const Tensor& self) = 0;

@@ -78,7 +78,11 @@ void build_counted(Fields& fields,
                    Architecture& architecture) {
   if (architecture.not_modelled.empty()) {
     architecture.not_modelled =
-        "The step of a model with " + std::string(family.structure) + " is not modelled yet.";
+        has_variant(family, "only_on_hub")
+            ? "transformers has no code for the model_type " + std::string(family.model_type) +
+                  ": such a model runs what its repository brings along, and the step of that code "
+                  "is not known."
+            : "The step of a model with " + std::string(family.structure) + " is not modelled yet.";
   }
   const Count count = count_by_table(config.document, family, task_of(config, fields));
   architecture.parameters = count.parameters;
@@ -135,6 +139,10 @@ Result<Architecture> build_architecture(const ModelConfig& config) {
   architecture.stated_dtype = stated_dtype(config.document);
   note_quantised(fields, architecture);
   const data::FamiliesRow* family = find_family(config.model_type);
+  // A text model under the name that it shares with one that sees.
+  if (family && has_variant(*family, "alone_as_text") && !fields.has("text_config") &&
+      !fields.has("vision_config"))
+    family = find_family(config.model_type + "_text");
   if (!family) {
     build_unknown(fields, config, architecture);
   } else if (has_variant(*family, "dense_decoder")) {

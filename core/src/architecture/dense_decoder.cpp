@@ -98,10 +98,7 @@ void resolve_biases(Fields& fields, const data::FamiliesRow& family, DenseDecode
   d.lm_head_bias = has_variant(family, "lm_head_bias");
 }
 
-void resolve_norms(Fields& fields,
-                   const data::FamiliesRow& family,
-                   DenseDecoder& d,
-                   Architecture& architecture) {
+void resolve_norms(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
   struct Kind {
     std::string_view variant;
     NormKind kind;
@@ -122,15 +119,11 @@ void resolve_norms(Fields& fields,
   const bool per_head = has_variant(family, "qk_norm_per_head_field");
   if (!asked || !(per_head || has_variant(family, "qk_norm_field"))) return;
   d.qk_norm = per_head ? HeadNorm::PerHead : HeadNorm::EachHead;
-  d.norms_split_heads = true;
-  if (per_head && d.norm_kind == NormKind::Layer)
-    refuse(architecture, "The step of a layer norm for each head is not modelled yet.");
+  d.separate_head_norms = per_head && d.norm_kind == NormKind::Layer;
+  d.norms_split_heads = !d.separate_head_norms;
 }
 
-void resolve_blocks(Fields& fields,
-                    const data::FamiliesRow& family,
-                    DenseDecoder& d,
-                    Architecture& architecture) {
+void resolve_blocks(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
   const auto drops = [&](std::string_view variant, std::string_view key) {
     return has_variant(family, variant) && fields.number(key, 0) > 0;
   };
@@ -149,12 +142,11 @@ void resolve_blocks(Fields& fields,
   if (drops("dropout_in_blocks_field", "residual_dropout")) d.block_dropout = BlockDropout::Inside;
   d.embedding_dropout = drops("embedding_dropout_field", "embedding_dropout");
   d.attention_dropout = fields.number("attention_dropout", 0) > 0;
-  if (drops("dropout_after_blocks_field", "embd_pdrop") ||
-      drops("hidden_dropout_field", "hidden_dropout")) {
-    refuse(architecture, "The step of this model's dropout on hidden states is not modelled yet.");
-  }
-  if (fields.number("clip_qkv", 0) > 0)
-    refuse(architecture, "The step of clipped queries, keys and values is not modelled yet.");
+  if (drops("hidden_dropout_field", "hidden_dropout")) d.block_dropout = BlockDropout::AfterMlp;
+  d.embedding_dropout_rebinds = has_variant(family, "embedding_dropout_rebinds");
+  d.clipped_projections =
+      has_variant(family, "clipped_projections_field") && fields.number("clip_qkv", 0) != 0;
+  d.query_scaled_by_position = has_variant(family, "query_scaled_by_position");
 }
 
 void resolve_scales(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
@@ -314,8 +306,8 @@ void resolve_dense_decoder(Fields& fields,
   resolve_sizes(fields, family, d);
   if (fields.good()) check_sizes(fields, d);
   resolve_biases(fields, family, d);
-  resolve_norms(fields, family, d, architecture);
-  resolve_blocks(fields, family, d, architecture);
+  resolve_norms(fields, family, d);
+  resolve_blocks(fields, family, d);
   resolve_scales(fields, family, d);
   resolve_unrotated(fields, family, d);
   resolve_sliding(fields, family, d, architecture);

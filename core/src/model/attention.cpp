@@ -65,6 +65,25 @@ Heads project_scaled_query(Engine& e,
   return heads;
 }
 
+// transformers 5.24, OlmoAttention.forward with clip_qkv.
+void clip(Engine& e, Heads& heads, const ModelOptions& options) {
+  if (!options.clipped_projections) return;
+  for (Tensor* states : {&heads.query, &heads.key, &heads.value}) {
+    Tensor clamped = e.iclamp(std::move(*states));
+    *states = std::move(clamped);
+  }
+}
+
+// transformers 5.24, StableLmLayerNormPerHead.forward, on [B, n, S, D].
+void norm_each_head(Engine& e, const std::vector<Norm>& norms, Tensor& states, std::int32_t index) {
+  if (norms.empty()) return;
+  const std::vector<Tensor> heads = e.split_each(states, 1);
+  std::vector<Tensor> normed;
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    normed.push_back(norm(e, heads[i], norms[i], index));
+  states = e.cat_all(normed, 1);
+}
+
 // transformers 5.24, Olmo2Attention.forward and StableLmAttention.forward: heads are split once all
 // three are made.
 Heads project_then_split(Engine& e,
@@ -76,9 +95,12 @@ Heads project_then_split(Engine& e,
   heads.query = project_normed(e, hidden_states, layer.q_proj, layer.q_norm, options, index);
   heads.key = project_normed(e, hidden_states, layer.k_proj, layer.k_norm, options, index);
   heads.value = linear(e, hidden_states, layer.v_proj, options, index);
+  clip(e, heads, options);
   heads.query = split_heads(e, std::move(heads.query), std::nullopt, options, index);
   heads.key = split_heads(e, std::move(heads.key), std::nullopt, options, index);
   heads.value = split_heads(e, std::move(heads.value), std::nullopt, options, index);
+  norm_each_head(e, layer.q_norms, heads.query, index);
+  norm_each_head(e, layer.k_norms, heads.key, index);
   return heads;
 }
 
@@ -264,6 +286,21 @@ void update_cache(Engine& e, Heads& heads, std::vector<Tensor>& cache) {
   cache.push_back(heads.value);
 }
 
+// transformers 5.24, Ministral3Attention.forward.
+void scale_by_position(Engine& e, Tensor& query, const Tensor& position_ids) {
+  Tensor divided = e.pointwise("div.Tensor", position_ids, DType::Float32);
+  Tensor floor = e.pointwise("floor", std::move(divided), DType::Float32);
+  Tensor shifted = e.add_scalar(std::move(floor));
+  Tensor log = e.pointwise("log", std::move(shifted), DType::Float32);
+  Tensor scaled = e.mul_scalar(std::move(log));
+  Tensor factor = e.add_scalar(std::move(scaled));
+  Tensor row = e.unsqueeze(std::move(factor), 1);
+  Tensor column = e.unsqueeze(std::move(row), -1);
+  Tensor cast = e.to(std::move(column), query.dtype());
+  Tensor product = e.mul(query, std::move(cast));
+  query = std::move(product);
+}
+
 }  // namespace
 
 // transformers 5.24, LlamaAttention.forward and Qwen3Attention.forward.
@@ -278,6 +315,7 @@ Attended attention(Engine& e,
   Heads heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
                                   : project(e, hidden_states, layer, options, index);
   if (rotation.cos.defined() && layer.rotates) rotate(e, heads, rotation, options);
+  if (options.query_scaled_by_position) scale_by_position(e, heads.query, rotation.position_ids);
   if (rotation.cache != nullptr) update_cache(e, heads, *rotation.cache);
   Attended out;
   if (options.windowed_scores) {

@@ -98,6 +98,7 @@ void drop_embeddings(Engine& e, const CausalLm& model, ModelFrame& frame) {
   if (!model.options.embedding_dropout) return;
   Tensor dropped = e.dropout(frame.hidden_states);
   frame.hidden_states = std::move(dropped);
+  if (model.options.embedding_dropout_rebinds) frame.inputs_embeds = frame.hidden_states;
 }
 
 // transformers 5.24, GPT2Model.forward and OPTDecoder.forward.
@@ -147,6 +148,7 @@ void make_rotations(Engine& e, const CausalLm& model, const Batch& batch, ModelF
     return rotary_embedding(e, inv_freq, options.rotary_kind, position_ids, dtype);
   };
   const Rotation whole = tables(model.inv_freq);
+  frame.rotation.position_ids = position_ids;
   frame.rotation.cos = whole.cos;
   frame.rotation.sin = whole.sin;
   if (options.two_rotations) frame.sliding_rotation = tables(model.sliding_inv_freq);

@@ -60,6 +60,10 @@ Tensor blocks_in_turn(Engine& e,
     Tensor fed = mlp(e, hidden_states, layer, options, index);
     hidden_states = std::move(fed);
   }
+  if (options.block_dropout == BlockDropout::AfterMlp) {
+    Tensor dropped = e.dropout(hidden_states);
+    hidden_states = std::move(dropped);
+  }
   apply_norm(e, layer.mlp_out_norm, hidden_states, index);
   add_residual(e, residual, hidden_states, options);
   return hidden_states;
@@ -82,7 +86,7 @@ Tensor blocks_in_parallel(Engine& e,
     attended.hidden_states = std::move(dropped);
   }
   Tensor fed = mlp(e, hidden_states, layer, options, index);
-  if (drops) {
+  if (drops || options.block_dropout == BlockDropout::AfterMlp) {
     Tensor dropped = e.dropout(std::move(fed));
     fed = std::move(dropped);
   }

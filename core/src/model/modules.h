@@ -43,6 +43,8 @@ struct DecoderLayer {
   Linear o_proj;               // [H, A * D]
   std::optional<Norm> q_norm;  // [D], or of all heads
   std::optional<Norm> k_norm;
+  std::vector<Norm> q_norms;  // one for each head, in their place
+  std::vector<Norm> k_norms;
   Linear gate_proj;     // [F, H]
   Linear up_proj;       // [F, H]
   Linear gate_up_proj;  // [2 * F, H], in place of both

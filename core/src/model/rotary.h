@@ -9,9 +9,10 @@ namespace peakline {
 
 // What layers know positions by, and the cache they leave keys and values in.
 struct Rotation {
-  Tensor cos;    // [1, S, D]
-  Tensor sin;    // [1, S, D]
-  Tensor alibi;  // [B * A, 1, S], in their place
+  Tensor cos;           // [1, S, D]
+  Tensor sin;           // [1, S, D]
+  Tensor position_ids;  // [1, S]
+  Tensor alibi;         // [B * A, 1, S], in their place
   std::vector<Tensor>* cache = nullptr;
 };
 

@@ -95,6 +95,15 @@ void formula_where(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   outgoing[0] = engine.pointwise1("where.self", incoming[0], incoming[0].dtype());
 }
 
+// clamp_backward: where((self >= min).logical_and_(self <= max), grad, 0)
+void formula_clamp(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
+  const Shape& sizes = node.unpacked[0].sizes();
+  const Tensor zero = engine.fresh("scalar_tensor", Shape{}, incoming[0].dtype());
+  const Tensor above = engine.fresh("ge.Scalar", sizes, DType::Bool);
+  const Tensor below = engine.fresh("le.Scalar", sizes, DType::Bool);
+  outgoing[0] = engine.fresh("where.self", sizes, incoming[0].dtype());
+}
+
 void formula_neg(SymbolicEngine& engine, Node&, Incoming& incoming, Gradients& outgoing) {
   outgoing[0] = engine.pointwise1("neg", incoming[0], incoming[0].dtype());
 }
@@ -208,6 +217,16 @@ Tensor SymbolicEngine::overwritten(Node* node, const Tensor& self) {
 }
 Tensor SymbolicEngine::do_iadd(const Tensor& self, const Tensor& other) {
   return overwritten(start(formula_add, {&self, &other}), self);
+}
+// Autograd needs what is overwritten, and keeps a clone.
+Tensor SymbolicEngine::do_iclamp(const Tensor& self) {
+  Node* node = start(formula_clamp, {&self});
+  if (node != nullptr) {
+    const NoGrad no_grad(*this);
+    const Tensor before = do_clone(self);
+    if (!save(node, before)) return abandon(node);
+  }
+  return overwritten(node, self);
 }
 Tensor SymbolicEngine::do_imul_scalar(const Tensor& self) {
   return overwritten(start(formula_mul_scalar, {&self}), self);

@@ -43,6 +43,8 @@ class SymbolicEngine final : public Engine {
              std::span<const std::int64_t> sizes,
              int dim,
              std::span<Tensor> out) override;
+  std::vector<Tensor> split_each(const Tensor& self, int dim) override;
+  Tensor cat_all(std::span<const Tensor> parts, int dim) override;
   Tensor checkpoint_pair(PairFunction function,
                          const Tensor& input,
                          bool use_reentrant,
@@ -117,6 +119,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_sub_scalar(const Tensor& self) override;
   Tensor do_mul_scalar(const Tensor& self) override;
   Tensor do_iadd(const Tensor& self, const Tensor& other) override;
+  Tensor do_iclamp(const Tensor& self) override;
   Tensor do_imul_scalar(const Tensor& self) override;
   Tensor do_idiv_scalar(const Tensor& self) override;
   Tensor do_div_scalar(const Tensor& self) override;

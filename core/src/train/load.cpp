@@ -102,8 +102,15 @@ class Loader {
     made.kind = shape_.norm_kind;
     made.liger = liger_norm(in_head);
     if (shape_.norm_weight) made.weight = parameter(shape, plain_dtype_, "ones");
-    if (shape_.norm_bias) made.bias = parameter(shape, plain_dtype_, "zeros", all_biases_);
+    const bool no_bias = in_head && shape_.separate_head_norms;
+    if (shape_.norm_bias && !no_bias)
+      made.bias = parameter(shape, plain_dtype_, "zeros", all_biases_);
     return made;
+  }
+
+  void separate_norms(std::vector<Norm>& norms, const LayerModule& m) {
+    for (std::int64_t i = 0; i < m.heads; ++i)
+      norms.push_back(norm(m.path, Shape{m.out / m.heads}, true));
   }
 
   Tensor named(const char* name, const Shape& shape) {
@@ -152,6 +159,10 @@ class Loader {
     for (const LayerModule& m : modules_) {
       if (!m.is_projection()) {
         const bool in_head = m.role == ModuleRole::QueryNorm || m.role == ModuleRole::KeyNorm;
+        if (shape_.separate_head_norms && m.heads > 0) {
+          separate_norms(m.role == ModuleRole::QueryNorm ? layer.q_norms : layer.k_norms, m);
+          continue;
+        }
         const Shape shape = m.heads > 0 ? Shape{m.heads, m.out / m.heads} : Shape{m.out};
         norm_of(layer, m.role) = norm(m.path, shape, in_head);
         continue;
@@ -272,6 +283,11 @@ class Loader {
   }
 
   void collect_module(DecoderLayer& layer, const LayerModule& m) {
+    if (shape_.separate_head_norms && m.heads > 0) {
+      for (Norm& each : m.role == ModuleRole::QueryNorm ? layer.q_norms : layer.k_norms)
+        collect_norm(each);
+      return;
+    }
     if (!m.is_projection()) return collect_norm(*norm_of(layer, m.role));
     collect_linear(*projection(layer, m.role));
   }

@@ -8,6 +8,7 @@ namespace {
 
 // Forward, recomputation and backward of a 4-bit layer with seven adapters make about 600.
 constexpr double kEventsPerLayer = 1000.0;
+constexpr double kEventsPerNorm = 50.0;
 constexpr double kEventsPerDoraLayer = 2000.0;  // and twice that where they are decomposed
 constexpr double kEventsAroundLayers = 1000.0;
 constexpr double kEventsPerLogitChunk = 16.0;
@@ -20,7 +21,10 @@ double most_events(const DenseDecoder& shape, const TrainSetup& setup, std::int6
   const std::int64_t tokens = setup.per_device_train_batch_size * setup.max_length;
   const std::int64_t parts = shape.vocab_size / std::max<std::int64_t>(shape.hidden_size, 1) + 2;
   const double chunks = setup.use_liger_kernel ? static_cast<double>(std::min(parts, tokens)) : 0.0;
-  const double per_layer = setup.lora.use_dora ? kEventsPerDoraLayer : kEventsPerLayer;
+  const std::int64_t norms =
+      shape.separate_head_norms ? shape.num_attention_heads + shape.num_key_value_heads : 0;
+  const double per_layer = (setup.lora.use_dora ? kEventsPerDoraLayer : kEventsPerLayer) +
+                           kEventsPerNorm * static_cast<double>(norms);
   const double per_micro_batch =
       layers * per_layer + kEventsAroundLayers + chunks * kEventsPerLogitChunk;
   // Loading and the optimizer count as one more.
