@@ -15,7 +15,7 @@ CPP_TYPES = {
     "string": "std::string_view",
     "integer": "std::int64_t",
     "boolean": "bool",
-    "strings": "std::span<const std::string_view>",
+    "strings": "TextList",
 }
 EMPTY = {"string": "", "integer": 0, "boolean": False, "strings": []}
 PYTHON_TYPES = {"string": str, "integer": int, "boolean": bool, "strings": list}
@@ -35,7 +35,7 @@ def pascal(name):
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def literal(kind, value, lists, scope):
+def literal(kind, value):
     if kind == "string":
         return quoted(value)
     if kind == "integer":
@@ -44,8 +44,10 @@ def literal(kind, value, lists, scope):
         return "true" if value else "false"
     if not value:
         return "{}"
-    lists.append(", ".join(quoted(item) for item in value))
-    return f"{scope}::kList{len(lists) - 1}"
+    if any("\0" in item or not item for item in value):
+        raise BadData(f"got the list {value!r}, expected texts that are not empty")
+    # A literal of its own for each: a digit behind the zero would belong to it.
+    return "TextList(" + " ".join(quoted(item)[:-1] + '\\0"' for item in value) + ")"
 
 
 def check_row(where, row, columns):
@@ -67,11 +69,11 @@ def header(name, document):
     for column, kind in columns.items():
         if kind not in CPP_TYPES:
             raise BadData(f"column {column}: got {kind!r}, expected one of {sorted(CPP_TYPES)}")
-    scope, lists, rows = f"{name}_lists", [], []
+    rows = []
     for index, row in enumerate(document["rows"]):
         check_row(f"/rows/{index}", row, columns)
         cells = [
-            literal(kind, row.get(column, EMPTY[kind]), lists, scope)
+            literal(kind, row.get(column, EMPTY[kind]))
             for column, kind in columns.items()
         ]
         rows.append("    {" + ", ".join(cells) + "},")
@@ -81,8 +83,9 @@ def header(name, document):
         "#pragma once",
         "",
         "#include <cstdint>",
-        "#include <span>",
         "#include <string_view>",
+        "",
+        '#include "peakline/text_list.h"',
         "",
         "namespace peakline::data {",
         "",
@@ -91,11 +94,6 @@ def header(name, document):
         "};",
         "",
     ]
-    if lists:
-        lines += [f"namespace {scope} {{"]
-        for i, items in enumerate(lists):
-            lines += [f"inline constexpr std::string_view kList{i}[] = {{{items}}};"]
-        lines += [f"}}  // namespace {scope}", ""]
     lines += [f"inline constexpr {row_type} k{pascal(name)}Rows[] = {{", *rows, "};", ""]
     return "\n".join(lines + ["}  // namespace peakline::data", ""])
 

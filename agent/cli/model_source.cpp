@@ -161,7 +161,8 @@ Result<ModelSource> from_hub(const std::string& argument, const std::string& rev
 
 bool is_on_hub(const std::string& argument) {
   if (argument == "-" || argument.starts_with("file://")) return false;
-  return hub::is_address(argument) || (!is_path(argument) && hub::is_id(argument));
+  return hub::is_address(argument) ||
+         (!is_path(argument) && (hub::is_id(argument) || hub::is_wrapped_id(argument)));
 }
 
 Result<ModelSource> read_model(const std::string& argument, const std::string& revision) {

@@ -18,11 +18,14 @@ struct Reference {
 // True where only the hub can be meant: "https://...", "hf.co/...", "hf://...".
 [[nodiscard]] bool is_address(std::string_view text);
 
+// True where an id stands in quotes, behind "hf download" or in from_pretrained("...").
+[[nodiscard]] bool is_wrapped_id(std::string_view text);
+
 // True where `text` has the shape of "org/name", "name" or either with "@revision".
 [[nodiscard]] bool is_id(std::string_view text);
 
 // An id, or a page, tree, blob, resolve, raw or commit address of huggingface.co or of the
-// endpoint.
+// endpoint, with what is pasted around it. The cases: tests/hub/addresses.json.
 [[nodiscard]] Result<Reference> parse_reference(std::string_view text, const Settings& settings);
 
 // The address that serves the file.

@@ -7,13 +7,24 @@ import {kCustomGpu} from './setup.mjs';
 const kCustomLabel = 'Another card, by its memory';
 const kMostShown = 40; // characters of what was typed
 
+// Words that drivers and people add and the list leaves out.
+const kFiller = /\b(nvidia|geforce|tesla|gpu|blackwell|generation|(workstation|server) edition)\b/gi;
+
 function squeezed(text) {
-  return text.toLowerCase().replace(/[^a-z0-9.]/g, '');
+  return text.toLowerCase().replace(/[^a-z0-9.]/g, '').replace('mobile', 'laptop');
 }
 
 function matches(gpu, words) {
   const name = squeezed(gpu.name);
   return words.every((word) => name.includes(squeezed(word)));
+}
+
+// "4090" and "RTX 4090" are the RTX 4090 24GB, not its laptop namesake.
+function isCalled({name}, typed) {
+  const wanted = squeezed(typed.replace(kFiller, ''));
+  return [name, name.replace(/ \S+$/, '')]
+    .map(squeezed)
+    .some((key) => ['', 'rtx', 'gtx'].some((line) => key === line + wanted));
 }
 
 // What the driver reports, or, where no source states that, the size on the box.
@@ -76,6 +87,7 @@ export class GpuPicker {
   #open(filter) {
     this.#said('');
     const words = filter
+      .replace(kFiller, '')
       .trim()
       .split(/\s+/)
       .filter((word) => word !== '');
@@ -159,16 +171,18 @@ export class GpuPicker {
     }
   }
 
-  // What was typed counts if it leaves exactly one card; otherwise the old choice comes back, and that is
-  // said.
+  // What was typed counts if it leaves exactly one card, or is the name of exactly one; otherwise the old
+  // choice comes back, and that is said.
   #leave() {
     const typed = this.#input.value.trim();
     const names = this.#shown.map(({name}) => name).filter((name) => name !== kCustomGpu);
     const other = !this.#list.hidden && typed !== '' && typed !== this.#written;
-    if (other && names.length === 1) this.#choose(0);
+    const called = this.#shown.filter((gpu) => isCalled(gpu, typed));
+    const one = called.length === 1 ? this.#shown.indexOf(called[0]) : names.length === 1 ? 0 : -1;
+    if (other && one !== -1) this.#choose(one);
     this.#close();
     this.#write();
-    if (other && names.length !== 1) this.#said(this.#refusal(typed, names));
+    if (other && one === -1) this.#said(this.#refusal(typed, names));
   }
 
   #refusal(typed, names) {

@@ -26,7 +26,7 @@ function describe(answer, code) {
 
 // The hub names the case in X-Error-Code; a status alone means several things.
 function refusalByCode(code, model, endpoint, details) {
-  const {id, revision, folder} = model;
+  const {id, revision, folder, file} = model;
   if (code === 'GatedRepo') {
     return new HubProblem(
       'gated',
@@ -40,8 +40,8 @@ function refusalByCode(code, model, endpoint, details) {
   if (code === 'EntryNotFound') {
     return new HubProblem(
       'no_config',
-      'No config.json there',
-      `${folder === '' ? id : `${id}, folder ${folder},`} at ${revision} has no config.json. ` +
+      `No ${file} there`,
+      `${folder === '' ? id : `${id}, folder ${folder},`} at ${revision} has no ${file}. ` +
         `GGUF, adapter and diffusion repositories have none: name the model it was made from, ` +
         `or paste a config.json.`,
       {details},
@@ -82,8 +82,8 @@ function refusalByStatus(status, id, host, details) {
     return new HubProblem(
       'refused',
       'Access refused',
-      `${host} refuses this file: the repository may be disabled or restricted. Paste its ` +
-        `config.json if you have it.`,
+      `${host} refuses this file: the repository may be restricted. Paste its config.json if you ` +
+        `have it.`,
       {details},
     );
   }
@@ -98,6 +98,15 @@ function refusalByStatus(status, id, host, details) {
 function refusal(answer, model, endpoint) {
   const code = answer.headers.get('X-Error-Code') ?? '';
   const details = describe(answer, code);
+  if (/\bis disabled\b/.test(answer.headers.get('X-Error-Message') ?? '')) {
+    return new HubProblem(
+      'disabled',
+      'This model is disabled',
+      `${new URL(endpoint).host} has disabled access to ${model.id}. Name another copy of the ` +
+        `model, or paste a config.json you already have.`,
+      {details},
+    );
+  }
   return (
     refusalByCode(code, model, endpoint, details) ??
     refusalByStatus(answer.status, model.id, new URL(endpoint).host, details)

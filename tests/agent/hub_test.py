@@ -1,4 +1,6 @@
 """Models from the hub: what is asked, who sees the token, and what a person reads when it goes wrong."""
+import json
+import pathlib
 import unittest
 
 import program
@@ -30,39 +32,15 @@ REFUSALS = [
     ("org/junk", "", 65, ["E0101", "org/junk"]),
 ]
 
-# what is typed -> the first path asked; {hub} stands for the fake hub's own address
-ADDRESSES = [
-    ("org/good", "/org/good/resolve/main/config.json"),
-    ("org/good@v1.0", "/org/good/resolve/v1.0/config.json"),
-    ("org/good@refs/pr/7", "/org/good/resolve/refs%2Fpr%2F7/config.json"),
-    ("oldname", "/oldname/resolve/main/config.json"),
-    ("hf://org/good", "/org/good/resolve/main/config.json"),
-    ("https://huggingface.co/org/good", "/org/good/resolve/main/config.json"),
-    ("huggingface.co/org/good/", "/org/good/resolve/main/config.json"),
-    ("https://hf.co/org/good?library=x#files", "/org/good/resolve/main/config.json"),
-    ("https://huggingface.co/oldname", "/oldname/resolve/main/config.json"),
-    ("https://huggingface.co/org/good/tree/v1.0", "/org/good/resolve/v1.0/config.json"),
-    ("https://huggingface.co/org/good/tree/main/small", "/org/good/resolve/main/small/config.json"),
-    ("https://huggingface.co/org/good/tree/refs%2Fpr%2F7", "/org/good/resolve/refs%2Fpr%2F7/config.json"),
-    ("https://huggingface.co/org/good/blob/main/config.json", "/org/good/resolve/main/config.json"),
-    ("https://huggingface.co/org/good/blob/main/other.json", "/org/good/resolve/main/other.json"),
-    ("https://huggingface.co/org/good/blob/main/README.md", "/org/good/resolve/main/config.json"),
-    ("https://huggingface.co/org/good/resolve/main/config.json?download=true", "/org/good/resolve/main/config.json"),
-    ("https://huggingface.co/org/good/raw/main/config.json", "/org/good/resolve/main/config.json"),
-    (f"https://huggingface.co/org/good/commit/{COMMIT}", f"/org/good/resolve/{COMMIT}/config.json"),
-    ("https://huggingface.co/org/good/discussions/3", "/org/good/resolve/main/config.json"),
-    ("https://huggingface.co/api/models/org/good", "/org/good/resolve/main/config.json"),
-    ("{hub}/org/good/tree/main", "/org/good/resolve/main/config.json"),
-]
+# One table for the program and the page; of the endpoint itself only here.
+TABLE = json.loads((pathlib.Path(__file__).parent / "../hub/addresses.json").read_text().replace("{commit}", COMMIT))
+ADDRESSES = [(row["typed"], row["asked"]) for row in TABLE["models"]]
+ADDRESSES += [("{hub}/org/good/tree/main", "/org/good/resolve/main/config.json")]
 
 # typed -> words of the refusal; nothing may be asked
-NOT_A_MODEL = [
+NOT_A_MODEL = [(row["typed"], ["E0601", *row["words"]]) for row in TABLE["refused"]]
+NOT_A_MODEL += [
     ("https://example.org/org/good", ["E0601", "HF_ENDPOINT=https://example.org"]),
-    ("https://huggingface.co/datasets/org/data", ["E0601", "datasets"]),
-    ("https://huggingface.co/spaces/org/space", ["E0601", "spaces"]),
-    ("https://huggingface.co/", ["E0601"]),
-    ("ftp://huggingface.co/org/good", ["E0601"]),
-    ("https://user:secret@huggingface.co/org/good", ["E0601"]),
     ("hf://org/good/more", ["E0601", "org/name"]),
 ]
 

@@ -103,6 +103,11 @@ export async function serveHub({configs}) {
     const [, id, revision] = found;
     if (id === 'org/gated')
       return refuse(401, 'GatedRepo', 'Access to model org/gated is restricted.');
+    if (id === 'org/disabled')
+      return answer(403, {'X-Error-Message': 'Access to this resource is disabled.'}, '');
+    if (id === 'org/broken') return refuse(503, '', 'Service Unavailable');
+    if (id === 'org/sign-in')
+      return answer(200, {'Content-Type': 'text/html'}, '<!doctype html><title>Sign in</title>');
     if (id === 'org/no-config') return refuse(404, 'EntryNotFound', 'Entry not found');
     if (id === 'old-name')
       return answer(307, {Location: `/org/renamed/resolve/${revision}/config.json`});

@@ -1,5 +1,6 @@
 // The parts of the page that need no browser: what a person may type, the link, numbers as words.
 import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 import {axisMarks, count, gib, percent} from '../../site/page/format.mjs';
 import {cleanEndpoint, configAddress, readModelInput} from '../../site/page/hub.mjs';
@@ -69,9 +70,25 @@ test('every way to name a model', () => {
   );
 });
 
+test('every form of an address asks for the same as the program does', () => {
+  const table = new URL('../hub/addresses.json', import.meta.url);
+  const commit = '0123456789abcdef0123456789abcdef01234567';
+  const {models, refused} = JSON.parse(readFileSync(table, 'utf8').replaceAll('{commit}', commit));
+  for (const {typed, asked} of models) {
+    const model = readModelInput(typed);
+    assert.equal(model.kind, 'model', `${typed}: ${model.message}`);
+    assert.equal(configAddress('', model), asked, typed);
+  }
+  for (const {typed, words} of refused) {
+    const {kind, message} = readModelInput(typed);
+    assert.equal(kind, 'problem', typed);
+    for (const word of words) assert.ok(message.includes(word), `${typed}: ${message}`);
+  }
+});
+
 test('the address of a config.json is escaped', () => {
   assert.equal(
-    configAddress('https://h', {id: 'org/name', revision: 'refs/pr/3', folder: 'a b/c'}),
+    configAddress('https://h', {id: 'org/name', revision: 'refs/pr/3', folder: 'a b/c', file: 'config.json'}),
     'https://h/org/name/resolve/refs%2Fpr%2F3/a%20b/c/config.json',
   );
 });

@@ -11,6 +11,7 @@
 #include "peakline/model_config.h"
 #include "peakline/quantity.h"
 #include "peakline/result.h"
+#include "peakline/text_list.h"
 
 namespace peakline {
 
@@ -163,7 +164,7 @@ struct DenseDecoder : DecoderStructure {
   bool final_norm = true;
   bool second_frequencies = false;  // for sequences beyond the first training's, kept beside
   bool triangle_buffer = false;     // a lower triangle of all positions is kept
-  std::span<const std::string_view> modules;  // "role path" lines; empty: the usual names
+  TextList modules;                 // "role path" lines; empty: the usual names
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
   bool o_bias = false;

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "peakline/json.h"
 #include "peakline/result.h"
+#include "peakline/text_list.h"
 
 namespace peakline {
 
@@ -22,7 +22,7 @@ class Fields {
 
   // Lines "key name [usual]": what a family calls a field, and what its config class takes where it
   // is absent. Several names of one key are tried in turn.
-  void rename(std::span<const std::string_view> lines) { names_ = lines; }
+  void rename(TextList lines) { names_ = lines; }
 
   [[nodiscard]] bool has(std::string_view key) const;  // present, and not null
   [[nodiscard]] bool is_absent(std::string_view key) const { return !document_.find(name_of(key)); }
@@ -55,7 +55,7 @@ class Fields {
   const json::Value& document_;
   std::string place_;
   Errors& errors_;
-  std::span<const std::string_view> names_;
+  TextList names_;
 };
 
 }  // namespace peakline

@@ -6,22 +6,23 @@ namespace peakline {
 namespace {
 
 // Where a row of families.json says nothing.
-constexpr std::string_view kUsualModules[] = {"embedding model.embed_tokens",
-                                              "layers model.layers",
-                                              "final_norm model.norm",
-                                              "query self_attn.q_proj",
-                                              "key self_attn.k_proj",
-                                              "value self_attn.v_proj",
-                                              "output self_attn.o_proj",
-                                              "query_norm self_attn.q_norm",
-                                              "key_norm self_attn.k_norm",
-                                              "gate mlp.gate_proj",
-                                              "up mlp.up_proj",
-                                              "down mlp.down_proj",
-                                              "attention_norm input_layernorm",
-                                              "mlp_norm post_attention_layernorm"};
+constexpr TextList kUsualModules(
+    "embedding model.embed_tokens\0"
+    "layers model.layers\0"
+    "final_norm model.norm\0"
+    "query self_attn.q_proj\0"
+    "key self_attn.k_proj\0"
+    "value self_attn.v_proj\0"
+    "output self_attn.o_proj\0"
+    "query_norm self_attn.q_norm\0"
+    "key_norm self_attn.k_norm\0"
+    "gate mlp.gate_proj\0"
+    "up mlp.up_proj\0"
+    "down mlp.down_proj\0"
+    "attention_norm input_layernorm\0"
+    "mlp_norm post_attention_layernorm\0");
 
-std::span<const std::string_view> lines_of(const DenseDecoder& d) {
+TextList lines_of(const DenseDecoder& d) {
   if (!d.modules.empty()) return d.modules;
   return kUsualModules;
 }

@@ -73,8 +73,10 @@ bool contains(const std::string_view (&names)[N], std::string_view wanted) {
   return false;
 }
 
-constexpr std::string_view kVariants[] = {
-    "dense_decoder", "attention_bias_field", "mlp_bias_field"};
+constexpr TextList kVariants(
+    "dense_decoder\0"
+    "attention_bias_field\0"
+    "mlp_bias_field\0");
 
 }  // namespace
 

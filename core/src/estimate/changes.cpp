@@ -5,6 +5,7 @@
 
 #include "estimate/patch.h"
 #include "peakline/estimate.h"
+#include "peakline/small_sort.h"
 
 namespace peakline {
 
@@ -111,7 +112,7 @@ class Search {
       if (change.answer == Answer::Fits && found.size() < kMaxChanges) found.push_back(change);
     }
     if (found.empty()) add_together(found);
-    std::stable_sort(smaller.begin(), smaller.end(), [](const Change& a, const Change& b) {
+    small_sort(smaller.begin(), smaller.end(), [](const Change& a, const Change& b) {
       return a.saves > b.saves;
     });
     for (Change& change : smaller) {

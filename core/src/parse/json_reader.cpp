@@ -11,6 +11,7 @@
 #include "parse/python_numbers.h"
 #include "parse/syntax_error.h"
 #include "peakline/json.h"
+#include "peakline/small_sort.h"
 
 namespace peakline::json {
 namespace {
@@ -255,10 +256,9 @@ class Reader {
 
   // Objects end from the inside out; the errors are told from top to bottom.
   void append_duplicates() {
-    std::stable_sort(
-        duplicates_.begin(), duplicates_.end(), [](const Located& a, const Located& b) {
-          return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
-        });
+    small_sort(duplicates_.begin(), duplicates_.end(), [](const Located& a, const Located& b) {
+      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+    });
     for (Located& duplicate : duplicates_) errors_.push_back(std::move(duplicate.error));
     if (num_unreported_ > 0) {
       errors_.push_back({ErrorCode::JsonDuplicateKey,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "peakline/rules.h"
+#include "peakline/small_sort.h"
 
 namespace peakline {
 
@@ -182,7 +183,7 @@ std::vector<PeakCategory> PeakView::categories() const {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (sums[i] == Bytes(0)) continue;
     PeakCategory row{static_cast<Category>(i), sums[i], {}};
-    std::stable_sort(groups[i].begin(), groups[i].end(), [](const Group& a, const Group& b) {
+    small_sort(groups[i].begin(), groups[i].end(), [](const Group& a, const Group& b) {
       return a.bytes > b.bytes;
     });
     for (const Group& group : groups[i]) {
@@ -191,7 +192,7 @@ std::vector<PeakCategory> PeakView::categories() const {
     }
     out.push_back(std::move(row));
   }
-  std::stable_sort(out.begin(), out.end(), [](const PeakCategory& a, const PeakCategory& b) {
+  small_sort(out.begin(), out.end(), [](const PeakCategory& a, const PeakCategory& b) {
     return a.bytes > b.bytes;
   });
   return out;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "peakline/small_sort.h"
+
 namespace peakline::symbolic {
 
 Shape contiguous_strides(const Shape& sizes) {
@@ -32,7 +34,7 @@ std::array<int, Shape::kMaxRank> memory_order(const Shape& strides) {
   std::array<int, Shape::kMaxRank> order{};
   const int rank = strides.rank();
   for (int i = 0; i < rank; ++i) order[static_cast<std::size_t>(i)] = rank - 1 - i;
-  std::stable_sort(
+  small_sort(
       order.begin(), order.begin() + rank, [&](int a, int b) { return strides[a] < strides[b]; });
   return order;
 }

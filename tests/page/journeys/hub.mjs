@@ -22,11 +22,19 @@ export function journeys() {
       assert.match(await refused(page), /no public model called org\/mdoel.*spelling.*private/s);
     }));
 
-  test('a repository without config.json', () =>
-    visit({}, async ({page}) => {
-      await name(page, 'org/no-config');
-      assert.match(await refused(page), /has no config\.json.*GGUF/s);
-    }));
+  const refusals = [
+    ['no config.json, GGUF files say', 'org/no-config', /has no config\.json.*GGUF.*made from/s],
+    ['a disabled repository', 'org/disabled', /disabled access to org\/disabled.*another copy/s],
+    ['a hub that is ill', 'org/broken', /status 503.*Try again/s],
+    ['a sign-in page in place of the file', 'org/sign-in', /web page.*hub address/s],
+  ];
+  for (const [what, model, words] of refusals) {
+    test(what, () =>
+      visit({}, async ({page}) => {
+        await name(page, model);
+        assert.match(await refused(page), words);
+      }));
+  }
 
   test('a revision that does not exist, and main instead', () =>
     visit({}, async ({page}) => {

@@ -141,6 +141,17 @@ export function journeys() {
     visit({}, async ({page}) => {
       await page.click('#sample');
       await verdict(page);
+      for (const [typed, card] of [
+        ['4060', 'RTX 4060 8GB'],
+        ['NVIDIA GeForce RTX 4060 Laptop GPU', 'RTX 4060 Laptop 8GB'],
+        ['rtx 3080 mobile 16gb', 'RTX 3080 Laptop 16GB'],
+        ['4060 ti', null],
+      ]) {
+        await page.fill('#gpu', typed);
+        await page.press('#gpu', 'Tab');
+        if (card !== null) assert.equal(await page.inputValue('#gpu'), card, typed);
+        else assert.match(await page.textContent('#gpu-status'), /4060 Ti 8GB, RTX 4060 Ti 16GB/);
+      }
       await page.click('#gpu');
       await page.fill('#gpu', 'h100 80');
       await page.press('#gpu', 'Enter');
