@@ -131,6 +131,9 @@ score_size() {
   local sizes rc=0
   sizes=$(node tests/wasm/size.mjs site/wasm/peakline.wasm --brief) || rc=1
   row "core wasm, compressed (brotli)" "<= 150 KB" "$sizes" "$(met [ $rc = 0 ])"
+  rc=0
+  sizes=$(node scripts/build_site.mjs | tail -1) || rc=1
+  row "the whole page, compressed (gzip)" "<= 200 KB" "${sizes%% with*}" "$(met [ $rc = 0 ])"
 }
 
 score_errors() {

@@ -3,8 +3,8 @@ import re
 
 import source_text
 
-HEADERS = """quantity result nearest dtype json model_config train_setup gpu_catalogue layer_modules
-    architecture engine symbolic rules allocator report planner corrections estimate""".split()
+HEADERS = """small_sort text_list quantity result nearest dtype json model_config train_setup
+    gpu_catalogue layer_modules architecture engine symbolic rules allocator report planner corrections estimate""".split()
 
 # Folder of core/src -> (the rightmost public header it may see, the folders whose private headers
 # it may see beside its own). `estimate` ties everything together and may see everything.
