@@ -218,11 +218,14 @@ class Fit(unittest.TestCase):
             self.assertEqual(method, "full" if "full" in words else "lora")
 
     def test_what_makes_a_run_not_modelled_is_not_said_to_have_no_effect(self):
-        for words in ("--load-in-8bit", "--load-in-8bit --method full", "--method qlora --load-in-8bit"):
+        report = self.report("config.json", *"--load-in-8bit --method full".split())
+        self.assertIsNone(report["memory"])
+        self.assertFalse([note for note in report["notes"] if "load_in_8bit has no effect" in note])
+        for words in ("--load-in-8bit", "--method qlora --load-in-8bit"):
             with self.subTest(words):
                 report = self.report("config.json", *words.split())
-                self.assertIsNone(report["memory"])
-                self.assertFalse([note for note in report["notes"] if "load_in_8bit has no effect" in note])
+                self.assertIsNotNone(report["memory"])
+                self.assertFalse([note for note in report["notes"] if "has no effect" in note])
         # And what has no effect does not keep a run from being modelled.
         for words in ("--lora-use-dora", "--lora-bias all", "--modules-to-save lm_head"):
             with self.subTest(words):

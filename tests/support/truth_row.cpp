@@ -59,6 +59,7 @@ void add_later_settings(const json& s, json& setup) {
     return s.contains(key) && s.at(key) != fallback;
   };
   json& lora = setup["lora"];
+  if (given("int8", false)) setup["quantization"]["load_in_8bit"] = true;
   if (given("dora", false)) lora["use_dora"] = true;
   if (given("rslora", false)) lora["use_rslora"] = true;
   if (given("lora_bias", "none")) lora["bias"] = s.at("lora_bias");

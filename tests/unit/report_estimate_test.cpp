@@ -80,7 +80,7 @@ TEST_CASE("what is not modelled gives weights and a reason, never a peak", "[rep
                         {"galore_adamw", {{"optim", "galore_adamw"}}},
                         {"schedule_free_adamw", {{"optim", "schedule_free_adamw"}}},
                         {"attention", {{"attn_implementation", "flash_attention_2"}}},
-                        {"8bit", {{"method", "qlora"}, {"quantization", {{"load_in_8bit", true}}}}},
+                        {"8-bit", {{"method", "full"}, {"quantization", {{"load_in_8bit", true}}}}},
                         {"modules_to_save", lora("modules_to_save", {"norm"})},
                         {"an adapter on \"lm_head\"", lora("target_modules", {"lm_head"})},
                         {"packing", {{"packing", true}}},

@@ -157,6 +157,12 @@ struct Packed4bit {
   Tensor offset;                  // []
 };
 
+// A weight that bitsandbytes holds as int8, with a scale for each row.
+struct Packed8bit {
+  Tensor values;  // [out, in] int8
+  Tensor scales;  // [out] float32
+};
+
 struct AttentionOptions {
   bool is_causal = false;
   bool enable_gqa = false;
@@ -363,6 +369,13 @@ class Engine {
     input.reset();
     return out;
   }
+  // bitsandbytes.matmul, with has_fp16_weights=False.
+  Tensor linear_8bit(Tensor input, const Packed8bit& weight, const Tensor& bias) {
+    if (!ready(input)) return {};
+    Tensor out = do_linear_8bit(input, weight, bias);
+    input.reset();
+    return out;
+  }
   // bitsandbytes.functional.dequantize_4bit: the whole weight.
   Tensor dequantize_4bit(const Packed4bit& weight) {
     return halted_ ? Tensor{} : do_dequantize_4bit(weight);
@@ -503,6 +516,9 @@ class Engine {
   virtual Tensor do_layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias) = 0;
   virtual Tensor do_linear_4bit(const Tensor& input,
                                 const Packed4bit& weight,
+                                const Tensor& bias) = 0;
+  virtual Tensor do_linear_8bit(const Tensor& input,
+                                const Packed8bit& weight,
                                 const Tensor& bias) = 0;
   virtual Tensor do_dequantize_4bit(const Packed4bit& weight) = 0;
   virtual Tensor do_matmul(const Tensor& self, const Tensor& other) = 0;

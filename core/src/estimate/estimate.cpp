@@ -59,6 +59,13 @@ void fill_memory(Report& report, const Events& events) {
          "torch may choose cuDNN's attention on this card; what it needs is taken to be what flash "
          "attention needs, and its workspace is not counted."});
   }
+  if (report.setup.quantization.load_in_8bit) {
+    report.provenance.push_back(
+        {"/setup/quantization/load_in_8bit",
+         "assumed",
+         "No input has values above bitsandbytes' threshold of 6.0; columns that do are copied and "
+         "multiplied in 16 bit, which takes more the more of them there are."});
+  }
   for (const SettingRule& applied : rules_of(report.setup)) {
     report.provenance.push_back(
         {std::string(applied.setting),
@@ -77,9 +84,11 @@ void weights_only(Report& report, const std::string& reason) {
     const Parameters& parameters = *report.architecture.parameters;
     Bytes weights = size_of(parameters.total, report.setup.dtype);
     if (report.setup.method == Method::Qlora) {
-      // Half a byte a packed weight. Statistics, and what is kept in float32, come on top.
+      // Half a byte a packed weight, or one. Statistics, and what is kept in float32, come on top.
       weights = size_of(parameters.total - parameters.linear, report.setup.dtype) +
-                scaled(size_of(parameters.linear, DType::UInt8), 1, 2);
+                scaled(size_of(parameters.linear, DType::UInt8),
+                       1,
+                       report.setup.quantization.load_in_8bit ? 1 : 2);
     }
     sentence += " Its weights alone take at least " + format_bytes(weights) + ".";
   }

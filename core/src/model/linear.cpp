@@ -16,6 +16,12 @@ Tensor linear_4bit(Engine& e, const Tensor& input, const Linear& module, DType c
   return e.to(std::move(out), input.dtype());
 }
 
+// bitsandbytes 0.50, nn/modules.py, Linear8bitLt.forward: the result has the input's type.
+Tensor linear_8bit(Engine& e, const Tensor& input, const Linear& module) {
+  Tensor bias = module.bias.defined() ? e.to(module.bias, input.dtype()) : Tensor{};
+  return e.linear_8bit(input, *module.packed_8bit, bias);
+}
+
 // transformers 5.24, pytorch_utils.py, Conv1D.forward: a linear layer whose weight lies [in, out].
 Tensor conv1d(Engine& e, const Tensor& input, const Linear& module) {
   Shape shape = input.sizes();
@@ -39,6 +45,7 @@ Tensor base_layer(Engine& e,
                   const Linear& module,
                   const ModelOptions& options) {
   if (module.packed != nullptr) return linear_4bit(e, input, module, options.compute_dtype);
+  if (module.packed_8bit != nullptr) return linear_8bit(e, input, module);
   if (module.input_major) return conv1d(e, input, module);
   if (options.written_out_linears) return written_out(e, input, module);
   return e.linear(input, module.weight, module.bias);
@@ -75,14 +82,14 @@ Tensor lora_linear(Engine& e,
   return e.to(std::move(result), result_dtype);
 }
 
-// PEFT 0.21, tuners/lora/bnb.py, Linear4bit.forward. Rule R021: the result is cloned; the input is
-// cast to the adapter's dtype only outside autocast.
-Tensor lora_linear_4bit(Engine& e,
-                        const Tensor& input,
-                        const Linear& module,
-                        const ModelOptions& options) {
+// PEFT 0.21, tuners/lora/bnb.py, Linear4bit.forward and Linear8bitLt.forward. Rule R021: a 4-bit
+// result is cloned; the input is cast to the adapter's dtype only outside autocast.
+Tensor lora_linear_packed(Engine& e,
+                          const Tensor& input,
+                          const Linear& module,
+                          const ModelOptions& options) {
   Tensor result = base_layer(e, input, module, options);
-  {
+  if (module.packed != nullptr) {
     Tensor copy = e.clone(result);
     result = std::move(copy);
   }
@@ -112,7 +119,7 @@ Tensor linear(Engine& e,
               std::int32_t layer) {
   ModuleScope scope(e, module.name, layer);
   if (!module.lora_a.defined()) return base_layer(e, input, module, options);
-  if (module.packed != nullptr) return lora_linear_4bit(e, input, module, options);
+  if (!module.weight.defined()) return lora_linear_packed(e, input, module, options);
   return lora_linear(e, input, module, options);
 }
 

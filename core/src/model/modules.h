@@ -14,9 +14,10 @@ namespace peakline {
 
 struct Linear {
   const char* name = "";
-  Tensor weight;  // [out, in]; undefined where packed
+  Tensor weight;  // [out, in]; undefined where packed, either way
   Tensor bias;    // [out], may be undefined
   std::unique_ptr<Packed4bit> packed;
+  std::unique_ptr<Packed8bit> packed_8bit;
   Tensor lora_a;          // [R, in], undefined without an adapter
   Tensor lora_b;          // [out, R]
   Tensor lora_magnitude;  // [out], under DoRA

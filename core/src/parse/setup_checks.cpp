@@ -59,8 +59,8 @@ void check_card(const SetupValues& values, Errors& errors) {
 void refuse_half_adapters(const SetupValues& values, const std::string& why, Errors& errors) {
   const bool by_hand = !values.is_null("lora.adapter_dtype");
   const bool half_base = !by_hand && values.text("dtype") == "float16";
-  const bool prepared = values.text("method") == "qlora" &&
-                        values.flag("quantization.prepare_model_for_kbit_training");
+  const bool prepared =
+      quantises(values) && values.flag("quantization.prepare_model_for_kbit_training");
   const bool copies = !values.texts("lora.modules_to_save").empty() && !prepared;
   if (half_base && (copies || values.text("lora.bias") != "none")) {
     contradiction(errors,
@@ -123,8 +123,10 @@ std::string why_idle(const SetupValues& values, std::string_view name) {
   const bool adapters = method == "lora" || method == "qlora";
   if (name == "quantization.load_in_8bit") return "";
   if (begins_with(name, "lora.") && !adapters) return "the method " + method + " has no adapters";
-  if (begins_with(name, "quantization.") && method != "qlora")
+  if (begins_with(name, "quantization.") && !quantises(values))
     return "the method " + method + " does not quantise";
+  if (begins_with(name, "quantization.bnb_4bit_") && values.flag("quantization.load_in_8bit"))
+    return "the base is 8-bit";
   if (name == "use_reentrant" && !values.flag("gradient_checkpointing"))
     return "gradient_checkpointing is off";
   if (name == "use_cache" && values.flag(name) && values.flag("gradient_checkpointing"))

@@ -238,7 +238,11 @@ constexpr SetupField kFields[] = {
          "Weight-decomposed adapters: whole weights in every layer and nearly twice the "
          "activations."),
     flag("lora.use_rslora", "false", None, "Rank-stabilised scale; costs no memory."),
-    flag("quantization.load_in_8bit", "false", Later, "8-bit instead of 4-bit base weights."),
+    flag("quantization.load_in_8bit",
+         "false",
+         Modelled,
+         "8-bit instead of 4-bit base weights: a byte a weight, and inputs that checkpoints do not "
+         "let go."),
     choice("quantization.bnb_4bit_quant_type",
            "nf4 | fp4",
            "nf4",

@@ -72,6 +72,9 @@ void resolve_gpu(SetupValues& values, Errors& errors, std::vector<std::string>& 
 inline constexpr int kFirstBfloat16Capability = 80;
 [[nodiscard]] int capability_of(const SetupValues& values);
 
+// Whether the base is packed: an 8-bit one is, whichever adapters are named.
+[[nodiscard]] bool quantises(const SetupValues& values);
+
 // Values that fit the table but not each other.
 void check_consistency(const SetupValues& values, Errors& errors);
 

@@ -81,8 +81,7 @@ void apply_card(SetupValues& values) {
 // that is told to checkpoint enables it again, with the other.
 void apply_preparation(SetupValues& values) {
   const std::string_view key = "quantization.prepare_model_for_kbit_training";
-  const bool prepares =
-      values.text("method") == "qlora" && (!values.given(key) || values.flag(key));
+  const bool prepares = quantises(values) && (!values.given(key) || values.flag(key));
   if (!prepares || values.given("gradient_checkpointing")) return;
   values.set_default("gradient_checkpointing", "true", Origin::Derived);
   values.set_default("use_reentrant", "true", Origin::Derived);
@@ -99,6 +98,15 @@ void apply_fallbacks(SetupValues& values) {
     values.set_default(field.name, field.fallback, Origin::Derived);
   }
 }
+
+}  // namespace
+
+bool quantises(const SetupValues& values) {
+  const std::string method = values.text("method");
+  return method == "qlora" || (method == "lora" && values.flag("quantization.load_in_8bit"));
+}
+
+namespace {
 
 LoraSetup lora_of(const SetupValues& values) {
   LoraSetup lora;
@@ -156,7 +164,7 @@ GpuSetup gpu_of(const SetupValues& values, bool total_is_reported) {
 
 TrainSetup setup_of(const SetupValues& values, bool total_is_reported) {
   TrainSetup setup;
-  setup.method = method_of(values.text("method"));
+  setup.method = quantises(values) ? Method::Qlora : method_of(values.text("method"));
   setup.trainer = trainer_of(values.text("trainer"));
   setup.dtype = dtype_of(values.text("dtype"));
   setup.autocast = autocast_of(values.text("autocast"));

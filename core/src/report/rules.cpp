@@ -63,6 +63,13 @@ constexpr std::array kRules = {
          "head tied to a copied embedding keeps it.",
          "peft/utils/other.py, ModulesToSaveWrapper",
          kPeft},
+    Rule{"R026",
+         "An 8-bit base is a byte a weight and a float32 scale a row. Each of its products keeps "
+         "its "
+         "input until the loss goes, checkpoints or not, and its backward reads the whole weight "
+         "back in the input's type.",
+         "bitsandbytes/autograd/_functions.py, MatMul8bitLt",
+         kBitsandbytes},
     Rule{
         "R030",
         "A mask is built only where a batch is padded, where attention is eager, or as soon as the "
@@ -165,6 +172,7 @@ std::string_view id_at_load(const EventTensor& tensor) {
   const std::string_view op = tensor.op;
   if (tensor.role == Role::Optimizer && tensor.dtype == DType::UInt8) return "R051";
   if (op.starts_with("bitsandbytes.quantize")) return "R023";
+  if (tensor.dtype == DType::Int8) return "R026";
   if (tensor.role == Role::WeightTrainable && op == "clone") return "R025";
   if (op != "_to_copy" || tensor.dtype != DType::Float32) return {};
   if (tensor.role == Role::WeightFrozen) return "R010";
@@ -229,6 +237,7 @@ std::string_view id_of(const EventTensor& tensor) {
     return "R040";
   if (op == "_to_copy") return id_of_copy(tensor);
   if (!is_projection(tensor.module.name)) return {};
+  if (tensor.dtype == DType::Int8 || tensor.dtype == DType::Int32) return "R026";
   if (op == "empty.memory_format" && tensor.rank == 2) return "R022";
   if (is_of_dora(tensor)) return "R024";
   return op == "clone" ? "R021" : "";
@@ -254,14 +263,15 @@ std::vector<SettingRule> rules_of(const TrainSetup& setup) {
         return value.key == "gradient_checkpointing" && value.origin == Origin::Derived;
       });
   if (prepared && setup.gradient_checkpointing) add("R013", "/setup/gradient_checkpointing");
-  const bool four_bit = setup.method == Method::Qlora;
-  if (four_bit && setup.quantization.prepare_model_for_kbit_training)
+  const bool packed = setup.method == Method::Qlora;
+  if (packed && setup.quantization.prepare_model_for_kbit_training)
     add("R010", "/setup/quantization/prepare_model_for_kbit_training");
   const bool frozen = setup.method == Method::Lora || setup.method == Method::Qlora;
   if (frozen && setup.gradient_checkpointing) add("R012", "/setup/gradient_checkpointing");
   if (frozen && setup.lora.use_dora) add("R024", "/setup/lora/use_dora");
   if (frozen && !setup.lora.modules_to_save.empty()) add("R025", "/setup/lora/modules_to_save");
   if (setup.use_cache && !setup.gradient_checkpointing) add("R036", "/setup/use_cache");
+  if (packed && setup.quantization.load_in_8bit) add("R026", "/setup/quantization/load_in_8bit");
   if (setup.optim.starts_with("paged_")) add("R052", "/setup/optim");
   return found;
 }

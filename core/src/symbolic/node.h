@@ -102,6 +102,9 @@ struct Node {
   Frame* frame = nullptr;              // owned; reentrant checkpoint only
   const Packed4bit* packed = nullptr;  // 4-bit linear only: the model outlives the step
   Tensor variable;                     // AccumulateGrad only
+  // What a Python function keeps as an attribute of its own: no hook sees it, and it stays until
+  // the node goes.
+  Tensor held;
 
   [[nodiscard]] bool needs(int input) const {
     return edges[static_cast<std::size_t>(input)].node != nullptr;

@@ -156,6 +156,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_where(const Tensor& condition, const Tensor& self) override;
   Tensor do_softmax_as_is(const Tensor& self) override;
   Tensor do_linear_4bit(const Tensor& input, const Packed4bit& weight, const Tensor& bias) override;
+  Tensor do_linear_8bit(const Tensor& input, const Packed8bit& weight, const Tensor& bias) override;
   Tensor do_matmul(const Tensor& self, const Tensor& other) override;
   Tensor do_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2) override;
   Tensor do_softmax_last(const Tensor& self, DType dtype) override;

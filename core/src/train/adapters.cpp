@@ -45,6 +45,11 @@ class Adapters {
     return lora_.autocast_adapter_dtype && is_half(base) ? DType::Float32 : base;
   }
 
+  // No adapter follows an int8 weight: those are born in float32, as an undefined weight reads.
+  static DType base_dtype(const Linear& linear) {
+    return linear.packed != nullptr ? linear.packed->dtype : linear.weight.dtype();
+  }
+
   void adapters(bool cast) {
     CausalLm& model = loaded_.model;
     const DType table = model.embed_tokens.dtype();
@@ -55,7 +60,7 @@ class Adapters {
       model.lora_embedding_b = parameter("_to_copy", Shape{shape_.embedding_size, lora_.r}, dtype);
     }
     for_each_projection([&](Linear& linear, const LayerModule& m, std::int32_t layer) {
-      const DType base = linear.packed != nullptr ? linear.packed->dtype : linear.weight.dtype();
+      const DType base = base_dtype(linear);
       const DType dtype = dtype_on(base);
       if (!is_lora_target(lora_, m) || (base != dtype) != cast) return;
       ModuleScope scope(e_, m.path, layer);

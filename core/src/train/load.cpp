@@ -180,7 +180,8 @@ class Loader {
     const Shape shape = shape_.input_major ? Shape{m.in, m.out} : Shape{m.out, m.in};
     if (!packed) linear.weight = parameter(shape, plain_dtype_);
     // Linear4bit casts its bias to the compute type at the first forward and keeps it so.
-    const DType bias_dtype = packed ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
+    const bool in_4bit = packed && !setup_.quantization.load_in_8bit;
+    const DType bias_dtype = in_4bit ? setup_.quantization.bnb_4bit_compute_dtype : plain_dtype_;
     const bool trains = !full_ && trains_bias(setup_.lora, m);
     if (m.bias) linear.bias = parameter(Shape{m.out}, bias_dtype, "empty.memory_format", trains);
   }
@@ -234,6 +235,10 @@ class Loader {
   void pack_linear(Linear& linear, const LayerModule& m, std::int32_t layer) {
     ModuleScope scope(e_, m.path, layer);
     linear.name = m.path;
+    if (setup_.quantization.load_in_8bit) {
+      linear.packed_8bit = std::make_unique<Packed8bit>(pack_8bit(e_, m.out, m.in));
+      return;
+    }
     linear.packed =
         std::make_unique<Packed4bit>(pack_4bit(e_, setup_, m.out, m.in, loaded_.dynamic_code));
   }

@@ -43,4 +43,13 @@ Packed4bit pack_4bit(
   return packed;
 }
 
+// bitsandbytes 0.50, backends/cuda/ops.py, int8_vectorwise_quant. Rule R026: a byte a weight and a
+// float32 scale for each row.
+Packed8bit pack_8bit(Engine& e, std::int64_t out, std::int64_t in) {
+  Packed8bit packed;
+  packed.scales = quant(e, "empty.memory_format", Shape{out}, DType::Float32);
+  packed.values = quant(e, "empty.memory_format", Shape{out, in}, DType::Int8);
+  return packed;
+}
+
 }  // namespace peakline

@@ -10,4 +10,6 @@ namespace peakline {
 [[nodiscard]] Packed4bit pack_4bit(
     Engine& e, const TrainSetup& setup, std::int64_t out, std::int64_t in, Tensor& dynamic_code);
 
+[[nodiscard]] Packed8bit pack_8bit(Engine& e, std::int64_t out, std::int64_t in);
+
 }  // namespace peakline

@@ -32,7 +32,11 @@ std::string not_modelled(const DenseDecoder& shape, const TrainSetup& setup) {
       shape.positions == Positions::Alibi || shape.layer_form == LayerForm::SummedBlocks;
   if (setup.use_cache && !setup.gradient_checkpointing && own_cache)
     return "a key-value cache beside alibi positions or indexed heads is not modelled yet";
-  if (setup.quantization.load_in_8bit) return "an 8-bit base is not modelled yet";
+  if (setup.quantization.load_in_8bit) {
+    if (setup.method == Method::Full)
+      return "transformers trains adapters on an 8-bit base, not the base itself";
+    if (setup.lora.use_dora) return "DoRA on an 8-bit base is not modelled yet";
+  }
   return "";
 }
 
