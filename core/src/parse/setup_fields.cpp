@@ -241,8 +241,8 @@ constexpr SetupField kFields[] = {
     flag("quantization.load_in_8bit",
          "false",
          Modelled,
-         "8-bit instead of 4-bit base weights: a byte a weight, and inputs that checkpoints do not "
-         "let go."),
+         "8-bit instead of 4-bit base weights: a byte a weight, and inputs that only reentrant "
+         "checkpoints let go of."),
     choice("quantization.bnb_4bit_quant_type",
            "nf4 | fp4",
            "nf4",

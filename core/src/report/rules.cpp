@@ -66,8 +66,9 @@ constexpr std::array kRules = {
     Rule{"R026",
          "An 8-bit base is a byte a weight and a float32 scale a row. Each of its products keeps "
          "its "
-         "input until the loss goes, checkpoints or not, and its backward reads the whole weight "
-         "back in the input's type.",
+         "input until the loss goes, which only reentrant checkpoints prevent, and its backward "
+         "reads "
+         "the whole weight back in the input's type.",
          "bitsandbytes/autograd/_functions.py, MatMul8bitLt",
          kBitsandbytes},
     Rule{

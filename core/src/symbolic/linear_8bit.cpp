@@ -32,7 +32,7 @@ void formula_8bit(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
 }  // namespace
 
 // Rule R026: the input is an attribute of the function, so that it stays until the loss goes, and
-// checkpoints do not let go of it.
+// no hook of a checkpoint sees it; a reentrant one runs without gradients and makes no function.
 Tensor SymbolicEngine::do_linear_8bit(const Tensor& input,
                                       const Packed8bit& weight,
                                       const Tensor& bias) {
