@@ -175,6 +175,13 @@ TEST_CASE("what blocks, norms and rotations a family has", "[architecture]") {
   CHECK(dense(decoder("llama", R"("attention_dropout": 0.1)")).attention_dropout);
   CHECK(dense(decoder("ministral3")).query_scaled_by_position);
   CHECK_FALSE(built(decoder("ministral3", R"("vision_config": {})")).dense);
+  const DenseDecoder narrow =
+      dense(decoder("minicpm3", R"("q_lora_rank": null, "kv_lora_rank": 64, "qk_nope_head_dim": 32,
+      "qk_rope_head_dim": 16)"));
+  CHECK(narrow.latent.query_rank == 0);
+  CHECK(narrow.latent.value_dim == narrow.hidden_size / narrow.num_attention_heads);
+  CHECK(narrow.head_dim == 48);
+  CHECK(narrow.rotary_dim == 16);
 }
 
 TEST_CASE("which decoder the fields of one type make", "[architecture]") {

@@ -82,6 +82,15 @@ enum class QkvSplit : std::uint8_t {
   IndexedGroups,   // the same in every group of heads, and spread to all of its queries
 };
 
+// Attention through narrow rows: keys and values come out of one, and queries may.
+struct LatentSizes {
+  std::int64_t query_rank = 0;      // 0: queries are projected at once
+  std::int64_t key_value_rank = 0;  // 0: no latent attention
+  std::int64_t unrotated = 0;       // of a head of q and k
+  std::int64_t rotated = 0;         // and the rest, which all heads of k share
+  std::int64_t value_dim = 0;       // of a head of v
+};
+
 // Which results a layer's Python frame keeps, and in what shape its mlp sees them.
 enum class LayerForm : std::uint8_t {
   Usual,
@@ -108,6 +117,7 @@ struct DecoderStructure {
   std::int64_t rotary_dim = 0;  // the first entries of a head that positions turn; D where all
   std::optional<std::int64_t> sliding_window;  // tokens; present only where layers really use it
 
+  LatentSizes latent;
   bool parallel_blocks = false;      // attention and mlp read one norm, their results are added
   bool residual_added_last = false;  // to the sum of both
   bool frame_holds_names = false;    // a layer keeps its first norm's result until it returns
@@ -130,6 +140,7 @@ struct DecoderStructure {
   bool softmax_as_is = false;        // eager attention does not ask for a float32 softmax
   bool windowed_scores = false;      // attention reads its window from a table of its own
   bool returns_weights = false;      // a layer returns attention's weights beside its result
+  bool divided_last_states = false;  // by a number, before the head
   bool viewed_last_states = false;   // the last norm's result goes through a view
   HiddenAct hidden_act = HiddenAct::Silu;
   HeadNorm qk_norm = HeadNorm::None;

@@ -235,6 +235,13 @@ class Engine {
     self.reset();
     return out;
   }
+  // self[..., start:end].copy_(source): the result replaces self.
+  Tensor icopy_part(Tensor self, const Tensor& source) {
+    if (!ready(self, source)) return {};
+    Tensor out = do_icopy_part(self, source);
+    self.reset();
+    return out;
+  }
   Tensor iclamp(Tensor self) { return consume(&Engine::do_iclamp, self); }
   Tensor imul_scalar(Tensor self) { return consume(&Engine::do_imul_scalar, self); }
   Tensor idiv_scalar(Tensor self) { return consume(&Engine::do_idiv_scalar, self); }
@@ -477,6 +484,7 @@ class Engine {
   virtual Tensor do_sub_scalar(const Tensor& self) = 0;
   virtual Tensor do_mul_scalar(const Tensor& self) = 0;
   virtual Tensor do_iadd(const Tensor& self, const Tensor& other) = 0;
+  virtual Tensor do_icopy_part(const Tensor& self, const Tensor& source) = 0;
   virtual Tensor do_iclamp(const Tensor& self) = 0;
   virtual Tensor do_imul_scalar(const Tensor& self) = 0;
   virtual Tensor do_idiv_scalar(const Tensor& self) = 0;

@@ -19,6 +19,11 @@ enum class ModuleRole : std::uint8_t {
   Key,
   Value,
   QueryKeyValue,  // in place of the three
+  QueryDown,      // to a narrow row
+  QueryDownNorm,  // of which
+  LatentDown,     // the same for keys and values, with the part of k that turns
+  LatentNorm,
+  LatentUp,  // and out of it
   Output,
   QueryNorm,
   KeyNorm,

@@ -267,6 +267,22 @@ void resolve_rotary(Fields& fields, const data::FamiliesRow& family, DenseDecode
   if (has_variant(family, "rotary_interleaved_wide")) d.rotary_kind = RotaryKind::InterleavedWide;
 }
 
+// transformers 5.24, models/minicpm3/configuration_minicpm3.py.
+void resolve_latent(Fields& fields, const data::FamiliesRow& family, DenseDecoder& d) {
+  d.divided_last_states = has_variant(family, "divided_last_states");
+  if (!has_variant(family, "latent_attention")) return;
+  LatentSizes& sizes = d.latent;
+  // Null is no narrow row for queries.
+  const bool direct = !fields.is_absent("q_lora_rank") && !fields.has("q_lora_rank");
+  if (!direct) sizes.query_rank = fields.required_size("q_lora_rank");
+  sizes.key_value_rank = fields.required_size("kv_lora_rank");
+  sizes.unrotated = fields.required_size("qk_nope_head_dim");
+  sizes.rotated = fields.required_size("qk_rope_head_dim");
+  sizes.value_dim = fields.size("v_head_dim").value_or(d.hidden_size / d.num_attention_heads);
+  d.head_dim = sizes.unrotated + sizes.rotated;
+  d.rotary_dim = sizes.rotated;
+}
+
 void resolve_activation(Fields& fields,
                         const data::FamiliesRow& family,
                         DenseDecoder& d,
@@ -312,6 +328,7 @@ void resolve_dense_decoder(Fields& fields,
   resolve_unrotated(fields, family, d);
   resolve_sliding(fields, family, d, architecture);
   resolve_rotary(fields, family, d);
+  resolve_latent(fields, family, d);
   resolve_activation(fields, family, d, architecture);
   resolve_positions(fields, family, d, architecture);
   d.tie_word_embeddings =

@@ -72,12 +72,39 @@ bool describe_norm(std::string_view role, const DenseDecoder& d, LayerModule& mo
   return true;
 }
 
+bool describe_latent(std::string_view role, const DenseDecoder& d, LayerModule& module) {
+  const std::int64_t h = d.hidden_size;
+  const std::int64_t a = d.num_attention_heads;
+  const LatentSizes& s = d.latent;
+  const bool low = s.query_rank > 0;
+  if (role == "query_down" && low) {
+    module = {ModuleRole::QueryDown, "", h, s.query_rank, d.qkv_bias};
+  } else if (role == "query_down_norm" && low) {
+    module = norm(ModuleRole::QueryDownNorm, s.query_rank, d);
+  } else if (role == (low ? "query_up" : "query")) {
+    module = {ModuleRole::Query, "", low ? s.query_rank : h, a * (s.unrotated + s.rotated), false};
+  } else if (role == "latent_down") {
+    module = {ModuleRole::LatentDown, "", h, s.key_value_rank + s.rotated, d.qkv_bias};
+  } else if (role == "latent_norm") {
+    module = norm(ModuleRole::LatentNorm, s.key_value_rank, d);
+  } else if (role == "latent_up") {
+    module = {ModuleRole::LatentUp, "", s.key_value_rank, a * (s.unrotated + s.value_dim), false};
+  } else if (role == "output") {
+    module = {ModuleRole::Output, "", a * s.value_dim, h, d.o_bias};
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // False for a role outside the layers.
 bool describe(std::string_view role, const DenseDecoder& d, LayerModule& module) {
   const std::int64_t h = d.hidden_size;
   const std::int64_t f = d.intermediate_size;
   const std::int64_t q = d.num_attention_heads * d.head_dim;
   const std::int64_t kv = d.num_key_value_heads * d.head_dim;
+  if (d.latent.key_value_rank > 0 && describe_latent(role, d, module)) return true;
+  if (d.latent.key_value_rank > 0 && role == "query") return false;
   if (role == "query") {
     module = {ModuleRole::Query, "", h, q, d.qkv_bias};
   } else if (role == "key") {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/heads.h"
+#include "model/latent_attention.h"
 #include "model/linear.h"
 #include "model/local_attention.h"
 #include "model/norm.h"
@@ -312,9 +313,18 @@ Attended attention(Engine& e,
                    const ModelOptions& options,
                    std::int32_t index) {
   ModuleScope scope(e, "self_attn", index);
-  Heads heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
-                                  : project(e, hidden_states, layer, options, index);
-  if (rotation.cos.defined() && layer.rotates) rotate(e, heads, rotation, options);
+  const bool latent = options.latent.key_value_rank > 0;
+  Heads heads;
+  if (latent) {
+    SplitHeads made = latent_heads(e, hidden_states, layer, rotation, options, index, heads.parts);
+    heads.query = std::move(made.query);
+    heads.key = std::move(made.key);
+    heads.value = std::move(made.value);
+  } else {
+    heads = options.fused_qkv ? project_fused(e, hidden_states, layer, options, index)
+                              : project(e, hidden_states, layer, options, index);
+  }
+  if (rotation.cos.defined() && layer.rotates && !latent) rotate(e, heads, rotation, options);
   if (options.query_scaled_by_position) scale_by_position(e, heads.query, rotation.position_ids);
   if (rotation.cache != nullptr) update_cache(e, heads, *rotation.cache);
   Attended out;
@@ -326,8 +336,8 @@ Attended attention(Engine& e,
     out.hidden_states =
         sdpa_attention_forward(e, heads.query, heads.key, heads.value, mask, options);
   }
-  const Shape flat{
-      hidden_states.size(0), hidden_states.size(1), options.num_attention_heads * options.head_dim};
+  const std::int64_t dim = latent ? options.latent.value_dim : options.head_dim;
+  const Shape flat{hidden_states.size(0), hidden_states.size(1), options.num_attention_heads * dim};
   {
     Tensor reshaped = e.reshape(std::move(out.hidden_states), flat);
     out.hidden_states = e.contiguous(std::move(reshaped));

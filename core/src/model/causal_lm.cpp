@@ -297,6 +297,12 @@ CausalLmOutput forward(Engine& e,
     output.loss = liger_loss(e, hidden_states, model, batch.labels, num_items_in_batch);
     return output;
   }
+  // The model's output keeps what is divided.
+  const Tensor last_hidden_state = hidden_states;
+  if (model.options.divided_last_states) {
+    Tensor scaled = e.div_scalar(hidden_states);
+    hidden_states = std::move(scaled);
+  }
   {
     ModuleScope scope(e, "lm_head");
     output.logits = e.linear(hidden_states, model.lm_head, model.lm_head_bias);

@@ -37,10 +37,15 @@ struct Norm {
 };
 
 struct DecoderLayer {
-  Linear q_proj;               // [A * D, H]
-  Linear k_proj;               // [K * D, H]
-  Linear v_proj;               // [K * D, H]
-  Linear qkv_proj;             // [(A + 2 * K) * D, H], in place of the three
+  Linear q_proj;            // [A * D, H]
+  Linear k_proj;            // [K * D, H]
+  Linear v_proj;            // [K * D, H]
+  Linear qkv_proj;          // [(A + 2 * K) * D, H], in place of the three
+  Linear q_down_proj;       // [Q, H]; then q_proj is [A * D, Q]
+  Linear latent_down_proj;  // [C + R, H]
+  Linear latent_up_proj;    // [A * (N + V), C]
+  std::optional<Norm> q_down_norm;
+  std::optional<Norm> latent_norm;
   Linear o_proj;               // [H, A * D]
   std::optional<Norm> q_norm;  // [D], or of all heads
   std::optional<Norm> k_norm;

@@ -95,6 +95,19 @@ void formula_where(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradi
   outgoing[0] = engine.pointwise1("where.self", incoming[0], incoming[0].dtype());
 }
 
+// CopySlices: a copy of the whole gradient, and of the part in it, which becomes zeros there.
+void formula_copy_part(SymbolicEngine& engine,
+                       Node& node,
+                       Incoming& incoming,
+                       Gradients& outgoing) {
+  const DType dtype = incoming[0].dtype();
+  Tensor whole = engine.fresh("new_empty_strided", incoming[0].sizes(), dtype);
+  outgoing[1] = engine.fresh("clone", node.input_sizes(1), dtype);
+  if (!node.needs(0)) return;
+  const Tensor zeros = engine.fresh("zeros_like", node.input_sizes(1), dtype);
+  outgoing[0] = std::move(whole);
+}
+
 // clamp_backward: where((self >= min).logical_and_(self <= max), grad, 0)
 void formula_clamp(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const Shape& sizes = node.unpacked[0].sizes();
@@ -217,6 +230,9 @@ Tensor SymbolicEngine::overwritten(Node* node, const Tensor& self) {
 }
 Tensor SymbolicEngine::do_iadd(const Tensor& self, const Tensor& other) {
   return overwritten(start(formula_add, {&self, &other}), self);
+}
+Tensor SymbolicEngine::do_icopy_part(const Tensor& self, const Tensor& source) {
+  return overwritten(start(formula_copy_part, {&self, &source}), self);
 }
 // Autograd needs what is overwritten, and keeps a clone.
 Tensor SymbolicEngine::do_iclamp(const Tensor& self) {

@@ -119,6 +119,7 @@ class SymbolicEngine final : public Engine {
   Tensor do_sub_scalar(const Tensor& self) override;
   Tensor do_mul_scalar(const Tensor& self) override;
   Tensor do_iadd(const Tensor& self, const Tensor& other) override;
+  Tensor do_icopy_part(const Tensor& self, const Tensor& source) override;
   Tensor do_iclamp(const Tensor& self) override;
   Tensor do_imul_scalar(const Tensor& self) override;
   Tensor do_idiv_scalar(const Tensor& self) override;

@@ -14,6 +14,12 @@ Linear* projection(DecoderLayer& layer, ModuleRole role) {
       return &layer.v_proj;
     case ModuleRole::QueryKeyValue:
       return &layer.qkv_proj;
+    case ModuleRole::QueryDown:
+      return &layer.q_down_proj;
+    case ModuleRole::LatentDown:
+      return &layer.latent_down_proj;
+    case ModuleRole::LatentUp:
+      return &layer.latent_up_proj;
     case ModuleRole::Output:
       return &layer.o_proj;
     case ModuleRole::Gate:
@@ -32,6 +38,8 @@ Linear* projection(DecoderLayer& layer, ModuleRole role) {
     case ModuleRole::MlpOutNorm:
     case ModuleRole::QueryNorm:
     case ModuleRole::KeyNorm:
+    case ModuleRole::QueryDownNorm:
+    case ModuleRole::LatentNorm:
       break;
   }
   return nullptr;
@@ -43,6 +51,10 @@ std::optional<Norm>& norm_of(DecoderLayer& layer, ModuleRole role) {
       return layer.q_norm;
     case ModuleRole::KeyNorm:
       return layer.k_norm;
+    case ModuleRole::QueryDownNorm:
+      return layer.q_down_norm;
+    case ModuleRole::LatentNorm:
+      return layer.latent_norm;
     case ModuleRole::AttentionOutNorm:
       return layer.attention_out_norm;
     case ModuleRole::MlpNorm:
