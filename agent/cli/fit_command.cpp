@@ -56,7 +56,7 @@ ExitCode fit(FitOptions& options) {
   if (!asked) return fail_fit(options, asked.error());
   Result<Report> report = estimate(asked->model.config, asked->setup);
   if (!report) return fail_fit(options, options.question.named(report.error(), asked->model));
-  report->changes = cheapest_changes(*report, asked->model.config, asked->setup);
+  add_advice(*report, asked->model.config, asked->setup);
   const bool printed =
       options.json ? print_json(to_json(*report))
                    : print(report_text(*report, asked->model.name, terminal_of(Stream::Out)));

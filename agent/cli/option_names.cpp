@@ -99,7 +99,7 @@ std::string heading_of(std::string_view key) {
   if (group == "gpu") return "The card in detail";
   if (group == "stack") return "Library versions";
   if (group == "objective") return "What is learnt (not modelled yet)";
-  if (group == "placement") return "Where the weights live (not modelled yet)";
+  if (group == "placement") return "Where the weights live";
   if (group == "parallel") return "Several cards (not modelled yet)";
   if (group == "vision") return "Images (not modelled yet)";
   if (group == "allocator") return "The caching allocator";

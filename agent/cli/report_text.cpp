@@ -82,10 +82,12 @@ class Writer {
 
   void facts(const std::string& model) {
     fact("model", model_words(report_, model));
+    if (report_.alternative) fact("or", report_.alternative->sentence);
     fact("setup", setup_words(report_.setup));
     const std::string cards = card_words(report_.setup.gpu);
     if (!report_.has_memory) {
       fact("card", cards + ", " + format_bytes(report_.verdict.usable) + " usable");
+      beside();
       return;
     }
     const Memory& memory = report_.memory;
@@ -94,11 +96,34 @@ class Writer {
              " and " + format_bytes(memory.interval.high));
     fact("of it",
          format_bytes(memory.tensor_peak) + " in tensors, " + format_bytes(memory.allocated_peak) +
-             " allocated and " + format_bytes(memory.reserved_peak) + " reserved by PyTorch");
+             " allocated and " + format_bytes(memory.reserved_peak) + " reserved by PyTorch" +
+             saving_words());
     fact("usable", format_bytes(report_.verdict.usable) + " on " + cards);
     fact("margin",
          format_bytes(report_.verdict.margin) + ", usable minus the high end; risk " +
              std::string(name_of(report_.verdict.risk)));
+    beside();
+  }
+
+  // What a page or so of memory is to a person: from one percent on.
+  [[nodiscard]] std::string saving_words() const {
+    const Memory& memory = report_.memory;
+    if (!memory.expandable_saving ||
+        *memory.expandable_saving * 100 < memory.reserved_peak)
+      return {};
+    return "; expandable segments would reserve " + format_bytes(*memory.expandable_saving) +
+           " less";
+  }
+
+  // A batch is little; nobody asks for it who did not say how much may be pinned.
+  void beside() {
+    std::string text;
+    for (const Limit& limit : report_.verdict.limits) {
+      if (limit.resource == Resource::Gpu || (limit.resource == Resource::Pinned && !limit.answer))
+        continue;
+      text += (text.empty() ? "" : "; ") + limit.sentence;
+    }
+    if (!text.empty()) fact("beside", text);
   }
 
   void at_peak() {
@@ -257,13 +282,15 @@ class Writer {
     constexpr std::string_view kUnit = "_bytes";
     if (name.ends_with(kUnit)) name.resize(name.size() - kUnit.size());
     std::replace(name.begin(), name.end(), '_', ' ');
+    if (value.find("/streaming/") != std::string::npos) name = "streaming, " + name;
     return name.empty() || name == "model" ? "" : name + ": ";
   }
 
   void changes() {
-    if (report_.changes.empty()) return;
+    if (report_.changes.empty() && !report_.verdict.streaming) return;
     heading("What would change that");
     for (const Change& change : report_.changes) item(change.sentence + cost_of(change.cost));
+    if (report_.verdict.streaming) item(report_.verdict.streaming->sentence);
   }
 
   static std::string cost_of(Cost cost) {

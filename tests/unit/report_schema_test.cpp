@@ -134,11 +134,18 @@ const Keys kFrame = {"schema",
                      "model.num_layers",
                      "model.model_type",
                      "model.source",
+                     "model.alternative",
                      "verdict.answer",
                      "verdict.risk",
                      "verdict.usable_bytes",
                      "verdict.margin_bytes",
                      "verdict.sentence",
+                     "verdict.streaming",
+                     "time.seconds_per_step",
+                     "time.low",
+                     "time.high",
+                     "time.kind",
+                     "time.sentence",
                      "changes[]",
                      "provenance[].value",
                      "provenance[].kind",
@@ -148,6 +155,18 @@ const Keys kFrame = {"schema",
 const Keys kChange = {
     "changes[].saves_bytes", "changes[].cost", "changes[].answer", "changes[].sentence"};
 
+const Keys kLimits = {"verdict.limits[].resource",
+                      "verdict.limits[].needed_bytes",
+                      "verdict.limits[].have_bytes",
+                      "verdict.limits[].answer",
+                      "verdict.limits[].sentence"};
+
+const Keys kStreaming = {"verdict.streaming.gpu_bytes",
+                         "verdict.streaming.host_bytes",
+                         "verdict.streaming.pinned_bytes",
+                         "verdict.streaming.disk_bytes",
+                         "verdict.streaming.sentence"};
+
 const Keys kMemory = {"memory.tensor_peak_bytes",
                       "memory.allocated_peak_bytes",
                       "memory.reserved_peak_bytes",
@@ -156,6 +175,7 @@ const Keys kMemory = {"memory.tensor_peak_bytes",
                       "memory.workspace_bytes",
                       "memory.interval.low_bytes",
                       "memory.interval.high_bytes",
+                      "memory.interval.coverage",
                       "memory.interval.why",
                       "memory.static_bytes",
                       "memory.peak_phase",
@@ -173,7 +193,12 @@ const Keys kMemory = {"memory.tensor_peak_bytes",
                       "memory.at_peak[].tensors[].rule",
                       "memory.timeline[].t",
                       "memory.timeline[].tensor_bytes",
-                      "memory.timeline[].phase"};
+                      "memory.timeline[].reserved_bytes",
+                      "memory.timeline[].phase",
+                      "memory.allocator_saving.expandable_segments_bytes",
+                      "memory.host_bytes",
+                      "memory.pinned_bytes",
+                      "memory.disk_bytes"};
 
 Keys missing(const Keys& from, const Keys& in) {
   Keys out;
@@ -194,6 +219,7 @@ TEST_CASE("the keys of a report are frozen", "[report][schema]") {
   REQUIRE(reply.at("ok") == true);
   Keys expected = kFrame;
   expected.insert(kMemory.begin(), kMemory.end());
+  expected.insert(kLimits.begin(), kLimits.end());
   const Keys got = own_keys(reply.at("report"));
   CHECK(missing(expected, got) == Keys{});
   CHECK(missing(got, expected) == Keys{});
@@ -220,10 +246,30 @@ TEST_CASE("a report without a modelled step has the same frame and null for memo
   REQUIRE(reply.at("ok") == true);
   Keys expected = kFrame;
   expected.insert("memory");
+  expected.insert("verdict.limits[]");
   CHECK(own_keys(reply.at("report")) == expected);
   CHECK(reply.at("report").at("memory").is_null());
   CHECK(reply.at("report").at("verdict").at("risk").is_null());
   CHECK(reply.at("report").at("verdict").at("margin_bytes").is_null());
+}
+
+TEST_CASE("a streaming run has no memory of a resident one, and keys of its own",
+          "[report][schema]") {
+  const json reply = fit(Decoder{}.config(), {{"placement", {{"kind", "streaming"}}}});
+  REQUIRE(reply.at("ok") == true);
+  Keys expected = kFrame;
+  expected.erase("verdict.streaming");
+  expected.insert("memory");
+  expected.insert(kLimits.begin(), kLimits.end());
+  expected.insert(kStreaming.begin(), kStreaming.end());
+  CHECK(own_keys(reply.at("report")) == expected);
+}
+
+TEST_CASE("two readings of the parameters are keys of their own", "[report][schema]") {
+  json config = Decoder{}.config();
+  config["architectures"] = {"LlamaModel"};
+  const json report = fit(config, {{"method", "lora"}}).at("report");
+  CHECK(keys_of(report.at("model").at("alternative")) == Keys{"num_parameters", "sentence"});
 }
 
 TEST_CASE("the resolved setup and its origins have every setup key", "[report][schema]") {
@@ -313,6 +359,7 @@ TEST_CASE("words of a report come from closed lists", "[report][schema]") {
                             "eval",
                             "save"};
   const Keys phases = {"load", "forward", "loss", "backward", "clip", "optimizer"};
+  const Keys resources = {"gpu", "host_ram", "pinned", "disk"};
   const Keys answers = {"fits", "too_close", "does_not_fit", "not_modelled"};
   const Keys risks = {"low", "medium", "high"};
   const Keys kinds = {"exact", "derived", "assumed", "measured"};
@@ -328,6 +375,8 @@ TEST_CASE("words of a report come from closed lists", "[report][schema]") {
       for (const json& row : memory.at("timeline")) CHECK(phases.contains(row.at("phase")));
       for (const json& row : report.at("provenance")) CHECK(kinds.contains(row.at("kind")));
       CHECK(answers.contains(report.at("verdict").at("answer")));
+      for (const json& row : report.at("verdict").at("limits"))
+        CHECK(resources.contains(row.at("resource")));
       CHECK(risks.contains(report.at("verdict").at("risk")));
     }
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "peakline/quantity.h"
 #include "peakline/symbolic.h"
@@ -22,11 +23,18 @@ struct AllocatorOptions {
   std::optional<Bytes> capacity;
 };
 
+// From this event on the segments hold so much.
+struct ReservedLevel {
+  std::int32_t event = 0;
+  Bytes reserved;
+};
+
 struct AllocatorPeaks {
   Bytes allocated;           // most bytes in handed-out blocks during the last step
   Bytes reserved;            // most bytes in segments over the whole run
   std::int64_t retries = 0;  // times cached segments had to be given back
   bool out_of_memory = false;
+  std::vector<ReservedLevel> levels;  // of the last step, each where it changes
 };
 
 // What is alive at the first step's begin is laid out compactly first, in birth order; the history

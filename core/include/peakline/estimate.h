@@ -29,6 +29,10 @@ inline constexpr std::size_t kMaxChanges = 3;
                                                    std::string_view config_json,
                                                    std::string_view setup_json);
 
+// What takes more than the run that was asked about: the changes, memory.expandable_saving, and
+// verdict.streaming where even the smallest resident run of the model does not fit the card.
+void add_advice(Report& asked, std::string_view config_json, std::string_view setup_json);
+
 // Load and two training steps as events, or why they cannot be run.
 [[nodiscard]] Result<Events> simulate(const Architecture& architecture, const TrainSetup& setup);
 // The second step alone, on what a first one leaves alive: the same peak for half the work.
@@ -37,7 +41,8 @@ inline constexpr std::size_t kMaxChanges = 3;
 
 // The JSON door. `request` is one of
 //   {"schema": 1, "op": "fit", "config": "<config.json text>", "setup": {...}}
-//     and, with "changes": true, the report says what would make the run fit
+//     and, with "changes": true, the report says what would make the run fit, or
+//     what streaming would take where nothing resident would, and what expandable segments save
 //   {"schema": 1, "op": "gpus"}
 //     -> {"ok": true, "gpus": [{"name", "compute_capability", "total_bytes", ...}]}
 //   {"schema": 1, "op": "setup_keys"}

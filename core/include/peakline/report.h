@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +62,12 @@ struct PhaseMemory {
 struct TimelinePoint {
   std::int64_t t = 0;  // event index
   Bytes tensors;
+  Bytes reserved;  // segments the replayed allocator holds then
   std::string phase;
 };
+
+// Where nine of ten runs are meant to end: tests/bench/outcomes says how many do.
+inline constexpr double kIntervalCoverage = 0.9;
 
 struct Interval {
   Bytes low;
@@ -85,6 +90,13 @@ struct Memory {
   std::vector<PeakCategory> at_peak;  // largest first; sums to tensor_peak
   // At most kMaxTimelinePoints; keeps every local maximum that matters.
   std::vector<TimelinePoint> timeline;
+  // What PYTORCH_ALLOC_CONF=expandable_segments:True would take off `reserved_peak`; below zero
+  // where it would add. Absent where it is on; filled by add_advice.
+  std::optional<Bytes> expandable_saving;
+  // Beside the card, where it is known.
+  std::optional<Bytes> host;
+  std::optional<Bytes> pinned;
+  std::optional<Bytes> disk;
 };
 inline constexpr std::size_t kMaxTimelinePoints = 240;
 
@@ -92,6 +104,27 @@ enum class Answer : std::uint8_t { Fits, TooClose, DoesNotFit, NotModelled };
 enum class Risk : std::uint8_t { Low, Medium, High };
 [[nodiscard]] std::string_view name_of(Risk risk);      // "low", ...
 [[nodiscard]] std::string_view name_of(Answer answer);  // "fits", ...
+
+enum class Resource : std::uint8_t { Gpu, HostRam, Pinned, Disk };
+[[nodiscard]] std::string_view name_of(Resource resource);  // "gpu", ...
+
+// One thing a run takes, against what there is.
+struct Limit {
+  Resource resource = Resource::Gpu;
+  Bytes needed;
+  std::optional<Bytes> have;     // absent where nobody said
+  std::optional<Answer> answer;  // likewise
+  std::string sentence;
+};
+
+// What training would take if 4-bit blocks came from disk one by one.
+struct Streaming {
+  Bytes gpu;
+  Bytes host;
+  Bytes pinned;  // the part of `host` that may not be swapped out
+  Bytes disk;
+  std::string sentence;
+};
 
 struct Verdict {
   Answer answer = Answer::NotModelled;
@@ -101,6 +134,8 @@ struct Verdict {
   // memory back before it fails.
   Bytes margin;
   std::string sentence;
+  std::vector<Limit> limits;           // the worst of their answers is `answer`
+  std::optional<Streaming> streaming;  // where it was asked for, or nothing else is left
 };
 
 // What a change costs beside memory.
@@ -122,16 +157,23 @@ struct Provenance {
   std::string sentence;
 };
 
+// What the fields may mean as well.
+struct Alternative {
+  Elements num_parameters;  // adapters included, as in Report
+  std::string sentence;
+};
+
 struct Report {
   Architecture architecture;
   TrainSetup setup;
   Elements num_parameters;            // 0: not counted
   Elements num_trainable_parameters;  // likewise
+  std::optional<Alternative> alternative;
   // False where the step is not modelled: weights only, never a guessed peak.
   bool has_memory = false;
   Memory memory;
   Verdict verdict;
-  std::vector<Change> changes;  // filled by cheapest_changes, which simulates a dozen more runs
+  std::vector<Change> changes;  // filled by add_advice, which simulates a dozen more runs
   std::vector<Provenance> provenance;
   std::vector<std::string> notes;
 };

@@ -69,6 +69,22 @@ struct GpuSetup {
   std::int64_t sm_count = 108;
 };
 
+// Where the weights live during a step.
+struct PlacementSetup {
+  bool streaming = false;
+  std::int64_t resident_blocks = 0;
+  std::int64_t ring_slots = 2;
+  bool offload_adapters = false;
+  bool activations_on_host = false;
+};
+
+// The machine around the card, as far as it was said.
+struct HostSetup {
+  std::optional<Bytes> ram;
+  std::optional<Bytes> pinned;
+  std::optional<Bytes> disk_free;
+};
+
 // Where a value of the resolved setup comes from.
 enum class Origin : std::uint8_t { Given, TrainerDefault, Card, Derived };
 
@@ -96,7 +112,9 @@ struct TrainSetup {
   LoraSetup lora;
   QuantizationSetup quantization;
   AllocatorSetup allocator;
+  PlacementSetup placement;
   GpuSetup gpu;
+  HostSetup host;
 
   json::Value document;                // the resolved setup as JSON, for the report
   std::vector<ResolvedValue> origins;  // one per leaf of `document`

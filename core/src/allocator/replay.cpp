@@ -32,6 +32,8 @@ class Replay {
       if (!run_events(first_step_, true)) return peaks_;
       hand_over_leftovers();
     }
+    event_ = 0;
+    peaks_.levels = {{last_step_, allocator_.reserved()}};
     run_events(first_step_, false);
     return peaks_;
   }
@@ -52,6 +54,7 @@ class Replay {
     const auto end = static_cast<std::int32_t>(events_.events.size());
     const std::int32_t optimizer = implied_first_step ? optimizer_begin() : -1;
     for (std::int32_t i = begin; i < end; ++i) {
+      event_ = i;
       if (i == optimizer && !make_optimizer_states()) return false;
       const std::int32_t event = events_.events[static_cast<std::size_t>(i)];
       if (event < 0) {
@@ -110,8 +113,21 @@ class Replay {
     block = allocator_.allocate(size);
     peaks_.retries = allocator_.retries();
     peaks_.reserved = std::max(peaks_.reserved, allocator_.reserved());
+    note_level();
     peaks_.out_of_memory = block == kNoBlock;
     return !peaks_.out_of_memory;
+  }
+  // Segments come, and go, only where a block is asked for.
+  void note_level() {
+    const Bytes reserved = allocator_.reserved();
+    const std::int32_t event = std::max(event_, last_step_);
+    std::vector<ReservedLevel>& levels = peaks_.levels;
+    if (levels.empty() || levels.back().reserved == reserved) return;
+    if (levels.back().event == event) {
+      levels.back().reserved = reserved;
+    } else {
+      levels.push_back({event, reserved});
+    }
   }
   void drop(std::int32_t tensor) {
     BlockId& block = blocks_[static_cast<std::size_t>(tensor)];
@@ -123,6 +139,7 @@ class Replay {
   CachingAllocator allocator_;
   std::vector<BlockId> blocks_;
   AllocatorPeaks peaks_;
+  std::int32_t event_ = 0;  // the one being replayed
   std::int32_t first_step_ = -1;
   std::int32_t last_step_ = 0;
 };

@@ -17,8 +17,8 @@ void note_quantised(Fields& fields, Architecture& architecture) {
   const std::string* name = method ? method->as_string() : nullptr;
   architecture.not_modelled =
       "The weights are stored quantised (" + (name ? shortened(*name) : std::string("unnamed")) +
-      "): training on such a base is not modelled yet. Ask with the config of the "
-      "unquantised model.";
+      "), and only a base that is quantised while it is loaded is known. Ask with the config of "
+      "the unquantised model.";
   architecture.notes.push_back("Parameters are counted as in the unquantised model.");
 }
 

@@ -70,7 +70,7 @@ std::string fit(const Value& request) {
   if (!report) return errors_json(report.error());
   const Value* changes = request.find("changes");
   if (changes != nullptr && changes->as_bool() != nullptr && *changes->as_bool())
-    report->changes = cheapest_changes(*report, *config->as_string(), asked);
+    add_advice(*report, *config->as_string(), asked);
   return R"({"ok":true,"report":)" + to_json(*report) + "}";
 }
 

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "estimate/patch.h"
+#include "estimate/streaming.h"
 #include "peakline/estimate.h"
 #include "peakline/small_sort.h"
+#include "report/verdict.h"
 
 namespace peakline {
 
@@ -194,6 +196,14 @@ std::vector<Change> cheapest_changes(const Report& asked,
   Result<Value> setup = json::parse(setup_json);
   if (!in_question || !setup || setup->as_object() == nullptr) return {};
   return Search(asked, config_json, std::move(*setup)).run();
+}
+
+void add_advice(Report& asked, std::string_view config_json, std::string_view setup_json) {
+  if (!asked.has_memory) return;
+  asked.changes = cheapest_changes(asked, config_json, setup_json);
+  add_streaming(asked, config_json, setup_json);
+  const Result<Events> events = simulate_steady_step(asked.architecture, asked.setup);
+  if (events) add_allocator_saving(asked, *events);
 }
 
 }  // namespace peakline

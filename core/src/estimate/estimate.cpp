@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "estimate/lora_targets.h"
+#include "estimate/streaming.h"
 #include "estimate/trainable.h"
 #include "peakline/rules.h"
 #include "report/analyse.h"
+#include "report/limits.h"
 #include "report/terms.h"
 #include "report/verdict.h"
 
@@ -72,11 +74,13 @@ void fill_memory(Report& report, const Events& events) {
          "derived",
          std::string(applied.rule->id) + ": " + std::string(applied.rule->sentence)});
   }
+  add_beside_the_card(report, events);
   judge(report, events);
 }
 
 // The bytes of the weights alone: all that is said of a model whose step is not modelled.
 void weights_only(Report& report, const std::string& reason) {
+  report.verdict.limits.clear();
   report.verdict.answer = Answer::NotModelled;
   report.verdict.usable = usable_term(report.setup.gpu).low;
   std::string sentence = "Not modelled yet: " + reason + ".";
@@ -95,17 +99,27 @@ void weights_only(Report& report, const std::string& reason) {
   report.verdict.sentence = sentence;
 }
 
-std::string first_reason(const Architecture& architecture,
-                         const TrainSetup& setup,
-                         const Errors& errors) {
-  if (!architecture.dense) return architecture.not_modelled;
-  if (!setup.not_modelled.empty()) return setup.not_modelled.front();
-  return errors.empty() ? std::string("this setup") : errors.front().message;
+// "DoRA is not modelled yet" after the headline that says so.
+std::string without_headline(std::string_view sentence) {
+  for (const std::string_view end :
+       {".", " yet", " is not modelled", " are not modelled", ": its step"}) {
+    if (sentence.ends_with(end)) sentence.remove_suffix(end.size());
+  }
+  return std::string(sentence);
 }
 
-std::string without_full_stop(std::string sentence) {
-  while (!sentence.empty() && sentence.back() == '.') sentence.pop_back();
-  return sentence;
+std::string reasons(const Architecture& architecture,
+                    const TrainSetup& setup,
+                    const Errors& errors) {
+  constexpr std::size_t kMaxReasons = 3;
+  if (!architecture.dense) return without_headline(architecture.not_modelled);
+  if (setup.not_modelled.empty()) return without_headline(errors.front().message);
+  std::string text;
+  const std::size_t count = setup.not_modelled.size();
+  for (std::size_t i = 0; i < count && i < kMaxReasons; ++i)
+    text += (text.empty() ? "" : "; ") + without_headline(setup.not_modelled[i]);
+  return count > kMaxReasons ? text + "; and " + std::to_string(count - kMaxReasons) + " more"
+                             : text;
 }
 
 // Scripts load weights in the type the config states unless told otherwise; here a type is assumed.
@@ -119,6 +133,23 @@ void note_dtype(Report& report) {
   if (given || stated.empty() || stated == used) return;
   report.notes.push_back("The config states " + stated + " weights; they are taken as " +
                          std::string(used) + " here: give dtype for another.");
+}
+
+// A tie flag that is absent, a class without the head that a causal run adds.
+void add_alternative(Report& report, Elements adapters) {
+  const Architecture& architecture = report.architecture;
+  if (!architecture.alternative || !architecture.parameters) return;
+  const Elements base = report.num_parameters - adapters;
+  const bool own_class = base == architecture.alternative->total;
+  const Elements other =
+      own_class ? architecture.parameters->total : architecture.alternative->total;
+  const std::string total = std::to_string((other + adapters).count());
+  report.alternative = {
+      other + adapters,
+      own_class ? "As the class that the config names, without a language-model head: " + total +
+                      " parameters."
+                : "tie_word_embeddings is absent: with one weight for embedding and head, " +
+                      total + " parameters."};
 }
 
 void explain_model(Report& report) {
@@ -172,15 +203,27 @@ Result<Report> estimate(std::string_view config_json, std::string_view setup_jso
   const ParameterCounts counts = count_parameters(report.architecture, report.setup);
   report.num_parameters = counts.total;
   report.num_trainable_parameters = counts.trainable;
+  add_alternative(
+      report, report.setup.method == Method::Full ? Elements(0) : report.num_trainable_parameters);
   explain_model(report);
+  if (report.setup.placement.streaming && report.setup.not_modelled.empty()) {
+    Result<StreamingNeed> need =
+        streaming_need(report.architecture, report.setup, report.setup.placement);
+    if (need) {
+      judge_streaming(report, std::move(*need));
+      return report;
+    }
+    if (need.error().front().code == ErrorCode::TooLarge) return need.error();
+    weights_only(report, reasons(report.architecture, report.setup, need.error()));
+    return report;
+  }
   const Result<Events> events = simulate_steady_step(report.architecture, report.setup);
   if (events) {
     fill_memory(report, *events);
     return report;
   }
   if (events.error().front().code == ErrorCode::TooLarge) return events.error();
-  weights_only(report,
-               without_full_stop(first_reason(report.architecture, report.setup, events.error())));
+  weights_only(report, reasons(report.architecture, report.setup, events.error()));
   return report;
 }
 

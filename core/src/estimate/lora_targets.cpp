@@ -8,6 +8,8 @@
 
 #include "train/adapters.h"
 
+#include "parse/shortened.h"
+
 namespace peakline {
 
 namespace {
@@ -104,10 +106,7 @@ bool is_of_one_layer(std::string_view name, const Paths& paths, const DenseDecod
 
 std::string quoted(std::string_view name) {
   constexpr std::size_t kMaxShown = 60;
-  std::string text(name.substr(0, kMaxShown));
-  // A cut inside a UTF-8 sequence would make the report unreadable.
-  while (name.size() > kMaxShown && !text.empty() && (text.back() & 0x80) != 0) text.pop_back();
-  return "\"" + text + (name.size() > kMaxShown ? "..." : "") + "\"";
+  return "\"" + shortened(name, kMaxShown) + "\"";
 }
 
 Error error_at(std::string_view place, std::size_t index, std::string message, std::string hint) {

@@ -116,6 +116,17 @@ void check_scaler(const SetupValues& values, Errors& errors) {
   refuse_half_adapters(values, why, errors);
 }
 
+void check_placement(const SetupValues& values, Errors& errors) {
+  constexpr std::string_view kCompared[] = {"method", "placement.kind"};
+  if (any_refused(values, kCompared) || values.text("placement.kind") != "streaming") return;
+  if (values.text("method") == "qlora") return;
+  contradiction(errors,
+                "placement.kind",
+                "got streaming with the method " + values.text("method") +
+                    ", expected qlora: adapters on 4-bit blocks are what can be streamed",
+                "Use method qlora, or leave it out.");
+}
+
 // Which other setting switches this one off; empty where none does. An 8-bit base is one whatever
 // the method is: full training of it is refused, adapters are trained on it.
 std::string why_idle(const SetupValues& values, std::string_view name) {
@@ -127,6 +138,9 @@ std::string why_idle(const SetupValues& values, std::string_view name) {
     return "the method " + method + " does not quantise";
   if (begins_with(name, "quantization.bnb_4bit_") && values.flag("quantization.load_in_8bit"))
     return "the base is 8-bit";
+  if (begins_with(name, "placement.") && name != "placement.kind" &&
+      values.text("placement.kind") != "streaming")
+    return "the weights are resident";
   if (name == "use_reentrant" && !values.flag("gradient_checkpointing"))
     return "gradient_checkpointing is off";
   if (name == "use_cache" && values.flag(name) && values.flag("gradient_checkpointing"))
@@ -157,9 +171,6 @@ void note_not_modelled(const SetupValues& values, TrainSetup& setup) {
     } else if (begins_with(field.name, "stack.")) {
       setup.notes.push_back(assignment + ": the rules are those of version " +
                             std::string(field.fallback) + "; other versions may differ.");
-    } else if (begins_with(field.name, "host.")) {
-      setup.notes.push_back(assignment +
-                            " is not used yet: only the card's memory is answered for.");
     }
   }
 }
@@ -178,6 +189,7 @@ void check_consistency(const SetupValues& values, Errors& errors) {
   }
   check_card(values, errors);
   check_scaler(values, errors);
+  check_placement(values, errors);
 }
 
 void note_effects(const SetupValues& values, TrainSetup& setup) {

@@ -264,17 +264,17 @@ constexpr SetupField kFields[] = {
     choice("placement.kind",
            "resident | streaming",
            "resident",
-           Later,
+           Modelled,
            "Where the weights live during a step."),
     or_null(integer(
-        "placement.resident_blocks", 0, kMaxDimension, "null", Later, "Blocks kept on the card.")),
-    integer("placement.ring_slots", 1, 1024, "2", Later, "Blocks in flight while streaming."),
+        "placement.resident_blocks", 0, kMaxDimension, "null", Modelled, "Blocks kept on the card.")),
+    integer("placement.ring_slots", 1, 1024, "2", Modelled, "Blocks in flight while streaming."),
     flag("placement.offload_adapters",
          "false",
-         Later,
+         Modelled,
          "Keep adapters and their states in host memory."),
     choice(
-        "placement.activation_cache", "gpu | host", "gpu", Later, "Where block inputs are kept."),
+        "placement.activation_cache", "gpu | host", "gpu", Modelled, "Where block inputs are kept."),
     choice("parallel.kind",
            "none | ddp | zero1 | zero2 | zero3 | fsdp1 | fsdp2 | device_map",
            "none",
@@ -356,10 +356,10 @@ constexpr SetupField kFields[] = {
             "Streaming multiprocessors; some kernels split by it."),
     or_null(flag(
         "gpu.cudnn_attention", "null", Later, "Whether PyTorch may choose cuDNN's attention.")),
-    or_null(integer("host.ram_bytes", 0, kMaxBytes, "null", None, "Host memory.")),
+    or_null(integer("host.ram_bytes", 0, kMaxBytes, "null", Modelled, "Host memory.")),
     or_null(integer(
-        "host.pinned_bytes", 0, kMaxBytes, "null", None, "Host memory that may be pinned.")),
-    or_null(integer("host.disk_free_bytes", 0, kMaxBytes, "null", None, "Free disk space.")),
+        "host.pinned_bytes", 0, kMaxBytes, "null", Modelled, "Host memory that may be pinned.")),
+    or_null(integer("host.disk_free_bytes", 0, kMaxBytes, "null", Modelled, "Free disk space.")),
 };
 
 std::string_view kind_name(FieldKind kind) {

@@ -1,6 +1,7 @@
 // Checks what was given: every key known, every value of its type and in range, all mistakes at
 // once.
 #include "parse/setup_values.h"
+#include "parse/shortened.h"
 #include "peakline/nearest.h"
 
 namespace peakline {
@@ -97,8 +98,9 @@ class Reader {
  private:
   // A key may hold any text: "~" and "/" are escaped as JSON pointers want.
   static std::string where(const std::string& group, const std::string& key) {
+    constexpr std::size_t kMaxShown = 80;
     std::string result = group.empty() ? "/" : "/" + group + "/";
-    for (const char c : key) {
+    for (const char c : shortened(key, kMaxShown)) {
       if (c == '~')
         result += "~0";
       else if (c == '/')

@@ -162,6 +162,24 @@ GpuSetup gpu_of(const SetupValues& values, bool total_is_reported) {
   return gpu;
 }
 
+PlacementSetup placement_of(const SetupValues& values) {
+  PlacementSetup placement;
+  placement.streaming = values.text("placement.kind") == "streaming";
+  placement.resident_blocks = values.integer("placement.resident_blocks");
+  placement.ring_slots = values.integer("placement.ring_slots");
+  placement.offload_adapters = values.flag("placement.offload_adapters");
+  placement.activations_on_host = values.text("placement.activation_cache") == "host";
+  return placement;
+}
+
+HostSetup host_of(const SetupValues& values) {
+  const auto bytes = [&values](std::string_view name) -> std::optional<Bytes> {
+    if (values.is_null(name)) return std::nullopt;
+    return Bytes(values.integer(name));
+  };
+  return {bytes("host.ram_bytes"), bytes("host.pinned_bytes"), bytes("host.disk_free_bytes")};
+}
+
 TrainSetup setup_of(const SetupValues& values, bool total_is_reported) {
   TrainSetup setup;
   setup.method = quantises(values) ? Method::Qlora : method_of(values.text("method"));
@@ -182,6 +200,8 @@ TrainSetup setup_of(const SetupValues& values, bool total_is_reported) {
   setup.lora = lora_of(values);
   setup.quantization = quantization_of(values);
   setup.allocator = allocator_of(values);
+  setup.placement = placement_of(values);
+  setup.host = host_of(values);
   setup.gpu = gpu_of(values, total_is_reported);
   setup.document = values.document();
   setup.origins = values.origins();
@@ -202,6 +222,9 @@ Result<TrainSetup> parse_train_setup(std::string_view text) {
   Errors errors;
   std::vector<std::string> notes;
   SetupValues values = read_given_setup(*document, errors);
+  // Only adapters on a 4-bit base can be trained block by block.
+  if (values.text("placement.kind") == "streaming")
+    values.set_default("method", "qlora", Origin::Derived);
   values.set_default("method", find_setup_field("method")->fallback, Origin::Derived);
   values.set_default("trainer", find_setup_field("trainer")->fallback, Origin::Derived);
   resolve_gpu(values, errors, notes);

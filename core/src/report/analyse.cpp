@@ -92,7 +92,7 @@ class Outline {
 
   void keep(const Level& level) {
     points_.push_back(
-        {level.event - range_.begin, level.live, std::string(shown_phase(level.phase))});
+        {level.event - range_.begin, level.live, Bytes(0), std::string(shown_phase(level.phase))});
   }
   void flush() {
     if (empty_) return;

@@ -25,6 +25,9 @@ Value bytes(Bytes b) {
 Value null() {
   return {json::Null{}};
 }
+Value bytes_or_null(const std::optional<Bytes>& b) {
+  return b ? bytes(*b) : null();
+}
 
 Value texts(const std::vector<std::string>& lines) {
   Array out;
@@ -45,6 +48,13 @@ Value model_json(const Report& report) {
   out.emplace_back("num_layers", count(report.architecture.num_layers));
   out.emplace_back("model_type", text(report.architecture.model_type));
   out.emplace_back("source", text("config"));
+  out.emplace_back("alternative", null());
+  if (report.alternative) {
+    Object other;
+    other.emplace_back("num_parameters", count(report.alternative->num_parameters.count()));
+    other.emplace_back("sentence", text(report.alternative->sentence));
+    out.back().second = Value{std::move(other)};
+  }
   return {std::move(out)};
 }
 
@@ -75,6 +85,7 @@ Value interval_json(const Interval& interval) {
   Object out;
   out.emplace_back("low_bytes", bytes(interval.low));
   out.emplace_back("high_bytes", bytes(interval.high));
+  out.emplace_back("coverage", Value{kIntervalCoverage});
   out.emplace_back("why", text(interval.why));
   return {std::move(out)};
 }
@@ -97,6 +108,7 @@ Value timeline_json(const Memory& memory) {
     Object row;
     row.emplace_back("t", count(point.t));
     row.emplace_back("tensor_bytes", bytes(point.tensors));
+    row.emplace_back("reserved_bytes", bytes(point.reserved));
     row.emplace_back("phase", text(point.phase));
     out.push_back({std::move(row)});
   }
@@ -120,17 +132,58 @@ Value memory_json(const Memory& memory) {
   out.emplace_back("phases", phases_json(memory));
   out.emplace_back("at_peak", Value{std::move(at_peak)});
   out.emplace_back("timeline", timeline_json(memory));
+  Object saving;
+  saving.emplace_back("expandable_segments_bytes", bytes_or_null(memory.expandable_saving));
+  out.emplace_back("allocator_saving", Value{std::move(saving)});
+  out.emplace_back("host_bytes", bytes_or_null(memory.host));
+  out.emplace_back("pinned_bytes", bytes_or_null(memory.pinned));
+  out.emplace_back("disk_bytes", bytes_or_null(memory.disk));
+  return {std::move(out)};
+}
+
+Value limits_json(const std::vector<Limit>& limits) {
+  Array out;
+  for (const Limit& limit : limits) {
+    Object row;
+    row.emplace_back("resource", text(peakline::name_of(limit.resource)));
+    row.emplace_back("needed_bytes", bytes(limit.needed));
+    row.emplace_back("have_bytes", bytes_or_null(limit.have));
+    row.emplace_back("answer", limit.answer ? text(peakline::name_of(*limit.answer)) : null());
+    row.emplace_back("sentence", text(limit.sentence));
+    out.push_back({std::move(row)});
+  }
+  return {std::move(out)};
+}
+
+Value streaming_json(const std::optional<Streaming>& streaming) {
+  if (!streaming) return null();
+  Object out;
+  out.emplace_back("gpu_bytes", bytes(streaming->gpu));
+  out.emplace_back("host_bytes", bytes(streaming->host));
+  out.emplace_back("pinned_bytes", bytes(streaming->pinned));
+  out.emplace_back("disk_bytes", bytes(streaming->disk));
+  out.emplace_back("sentence", text(streaming->sentence));
+  return {std::move(out)};
+}
+
+Value time_json() {
+  Object out;
+  for (const std::string_view key : {"seconds_per_step", "low", "high", "kind"})
+    out.emplace_back(key, null());
+  out.emplace_back("sentence", text("Not measured: no speed is printed that nobody timed."));
   return {std::move(out)};
 }
 
 Value verdict_json(const Report& report) {
+  const bool judged = report.verdict.answer != Answer::NotModelled;
   Object out;
   out.emplace_back("answer", text(peakline::name_of(report.verdict.answer)));
-  out.emplace_back("risk",
-                   report.has_memory ? text(peakline::name_of(report.verdict.risk)) : null());
+  out.emplace_back("risk", judged ? text(peakline::name_of(report.verdict.risk)) : null());
   out.emplace_back("usable_bytes", bytes(report.verdict.usable));
-  out.emplace_back("margin_bytes", report.has_memory ? bytes(report.verdict.margin) : null());
+  out.emplace_back("margin_bytes", judged ? bytes(report.verdict.margin) : null());
   out.emplace_back("sentence", text(report.verdict.sentence));
+  out.emplace_back("limits", limits_json(report.verdict.limits));
+  out.emplace_back("streaming", streaming_json(report.verdict.streaming));
   return {std::move(out)};
 }
 
@@ -198,6 +251,20 @@ std::string_view name_of(Answer answer) {
   return "?";
 }
 
+std::string_view name_of(Resource resource) {
+  switch (resource) {
+    case Resource::Gpu:
+      return "gpu";
+    case Resource::HostRam:
+      return "host_ram";
+    case Resource::Pinned:
+      return "pinned";
+    case Resource::Disk:
+      return "disk";
+  }
+  return "?";
+}
+
 std::string_view name_of(Cost cost) {
   switch (cost) {
     case Cost::None:
@@ -231,6 +298,7 @@ std::string to_json(const Report& report) {
   out.emplace_back("origins", origins_json(report));
   out.emplace_back("memory", report.has_memory ? memory_json(report.memory) : null());
   out.emplace_back("verdict", verdict_json(report));
+  out.emplace_back("time", time_json());
   out.emplace_back("changes", changes_json(report));
   out.emplace_back("provenance", provenance_json(report));
   out.emplace_back("notes", texts(report.notes));

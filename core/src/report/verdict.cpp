@@ -4,22 +4,12 @@
 #include <string>
 
 #include "peakline/allocator.h"
+#include "report/limits.h"
 #include "report/terms.h"
 
 namespace peakline {
 
 namespace {
-
-Risk risk_of(Bytes high, Bytes usable) {
-  if (high <= scaled(usable, 90, 100)) return Risk::Low;
-  return high <= usable ? Risk::Medium : Risk::High;
-}
-
-std::string range_text(Bytes low, Bytes high) {
-  const std::string first = format_bytes(low);
-  const std::string second = format_bytes(high);
-  return first == second ? first : first + " to " + second;
-}
 
 AllocatorOptions options_of(const TrainSetup& setup) {
   AllocatorOptions options;
@@ -67,39 +57,39 @@ std::string others_text(const GpuSetup& gpu) {
          format_bytes(gpu.total);
 }
 
-std::string sentence_of(const Report& report, const Term& usable) {
+std::string sentence_of(const Report& report, const Terms& terms) {
   const Interval& interval = report.memory.interval;
+  const Term& usable = terms.usable;
   const std::string needs = range_text(interval.low, interval.high);
   const std::string has = range_text(usable.low, usable.high);
-  const std::string card = report.setup.gpu.name.empty() || report.setup.gpu.name == "custom"
-                               ? "this card"
-                               : report.setup.gpu.name;
+  const std::string card = card_name(report.setup.gpu);
   const std::string others = others_text(report.setup.gpu);
-  const std::string tensors = format_bytes(report.memory.tensor_peak);
+  const std::string headline(headline_of(report.verdict.answer));
+  const std::string replayed =
+      "its tensors need " + format_bytes(report.memory.tensor_peak) +
+      " at once, PyTorch would hold " + needs + " if it could, and " + card + " can use " + has +
+      others + ". ";
   switch (report.verdict.answer) {
     case Answer::Fits:
       if (interval.high > usable.low) {
-        return "Fits, but only just: its tensors need " + tensors +
-               " at once; PyTorch would hold " + needs +
-               " if it could, and gives what it only caches back at the " + has + " of " + card +
-               others + ".";
+        const Bytes room = terms.least_capacity() - report.memory.allocated_peak;
+        return headline + ", but only just: " + replayed +
+               "The run passes in the replay because PyTorch gives back what it only caches when "
+               "the card is full; with " +
+               format_bytes(room) + " more lost to fragmentation it fails.";
       }
-      return "Fits: needs " + needs + " of the " + has + " that " + card + " can use.";
+      return headline + ": needs " + needs + " of the " + has + " that " + card + " can use.";
     case Answer::TooClose:
       if (interval.low > usable.high) {
-        return "Too close to call: its tensors need " + tensors + " at once; PyTorch would hold " +
-               needs + " if it could, and may not be able to give enough of it back at the " + has +
-               " of " + card + others + ".";
+        return headline + ": " + replayed +
+               "Whether PyTorch can give back enough of what it only caches is open.";
       }
-      return "Too close to call: needs " + needs + ", and " + card + " can use " + has + others +
-             ".";
+      return headline + ": needs " + needs + ", and " + card + " can use " + has + others + ".";
     case Answer::DoesNotFit:
-      return "Does not fit: needs " + needs + ", but " + card + " can use only " + has + others +
-             ".";
     case Answer::NotModelled:
       break;
   }
-  return "Not modelled yet.";
+  return headline + ": needs " + needs + ", but " + card + " can use only " + has + others + ".";
 }
 
 void explain(Report& report, const Term& term) {
@@ -109,13 +99,50 @@ void explain(Report& report, const Term& term) {
        range_text(term.low, term.high) + ": " + std::string(term.source) + "."});
 }
 
+std::int32_t last_step_begin(const Events& events) {
+  std::int32_t begin = 0;
+  for (const PhaseMark& mark : events.phases) {
+    if (mark.phase == Phase::Data) begin = mark.event;
+  }
+  return begin;
+}
+
+void fill_timeline(Memory& memory, const AllocatorPeaks& peaks, std::int32_t begin) {
+  std::size_t next = 0;
+  Bytes reserved;
+  for (TimelinePoint& point : memory.timeline) {
+    for (; next < peaks.levels.size() && peaks.levels[next].event <= begin + point.t; ++next)
+      reserved = peaks.levels[next].reserved;
+    point.reserved = reserved;
+  }
+}
+
 void replay_without_limit(Report& report, const Events& events) {
+  Memory& memory = report.memory;
   const AllocatorPeaks peaks = replay(events, options_of(report.setup));
-  report.memory.allocated_peak = peaks.allocated;
-  report.memory.reserved_peak = peaks.reserved;
+  memory.allocated_peak = peaks.allocated;
+  memory.reserved_peak = peaks.reserved;
+  fill_timeline(memory, peaks, last_step_begin(events));
 }
 
 }  // namespace
+
+Risk risk_of(Bytes high, Bytes usable) {
+  if (high <= scaled(usable, 90, 100)) return Risk::Low;
+  return high <= usable ? Risk::Medium : Risk::High;
+}
+
+std::string card_name(const GpuSetup& gpu) {
+  return gpu.name.empty() || gpu.name == "custom" ? "this card" : gpu.name;
+}
+
+void add_allocator_saving(Report& report, const Events& events) {
+  AllocatorOptions options = options_of(report.setup);
+  if (options.expandable_segments) return;
+  options.expandable_segments = true;
+  report.memory.expandable_saving =
+      report.memory.reserved_peak - replay(events, options).reserved;
+}
 
 void judge(Report& report, const Events& events) {
   Memory& memory = report.memory;
@@ -140,7 +167,11 @@ void judge(Report& report, const Events& events) {
   verdict.margin = terms.usable.low - memory.interval.high;
   verdict.answer = answer_of(report, events, terms);
   verdict.risk = risk_of(memory.interval.high, terms.usable.low);
-  verdict.sentence = sentence_of(report, terms.usable);
+  verdict.sentence = sentence_of(report, terms);
+  Limit gpu = limit_of(Resource::Gpu, memory.interval.high, terms.usable.low, Answer::TooClose, "it");
+  gpu.answer = verdict.answer;
+  verdict.limits.insert(verdict.limits.begin(), std::move(gpu));
+  weigh_limits(report);
   for (const Term* term : {&terms.context, &terms.workspace, &terms.history, &terms.usable})
     explain(report, *term);
   if (report.setup.allocator.garbage_collection_threshold) {

@@ -52,6 +52,13 @@ const OptimizerRow* find_optimizer(std::string_view optim) {
   return found == kOptimizers.end() ? nullptr : &*found;
 }
 
+Bytes paged_state_bytes(const OptimizerRow& row, std::int64_t elements, bool embedding) {
+  if (!row.paged || elements < kMinPagedElements) return Bytes(0);
+  const bool in_8bit = row.bits == 8 && !embedding;
+  const int moments = row.kind == Ademamix ? 3 : row.states;
+  return size_of(Elements(elements), in_8bit ? DType::UInt8 : DType::Float32) * moments;
+}
+
 void Optimizer::build(const std::vector<Parameter>& parameters, bool accelerate) {
   if (row_ == nullptr || row_->kind != AdagradForeach) return;
   create_states(parameters);

@@ -32,6 +32,11 @@ struct OptimizerRow {
 // nullptr for names of TrainingArguments.optim that this core has no rules for.
 [[nodiscard]] const OptimizerRow* find_optimizer(std::string_view optim);
 
+// What a paged optimizer keeps of one parameter in managed memory.
+[[nodiscard]] Bytes paged_state_bytes(const OptimizerRow& row,
+                                      std::int64_t elements,
+                                      bool embedding);
+
 class Optimizer {
  public:
   // `row` may be null where no step is taken.
