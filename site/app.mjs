@@ -60,8 +60,8 @@ async function ask() {
     const reply = await core.call('fit', request);
     answer.busy(false);
     showReply(reply, untouched(state));
-    if (reply.ok && reply.report.memory && reply.report.verdict.answer !== 'fits')
-      setTimeout(() => askForChanges(request, turn), kPauseMilliseconds);
+    if (reply.ok && reply.report.memory)
+      setTimeout(() => askForAdvice(request, turn), kPauseMilliseconds);
   } catch (failure) {
     if (failure?.kind === 'superseded') return;
     answer.busy(false);
@@ -69,15 +69,15 @@ async function ask() {
   }
 }
 
-// What would make it fit: a dozen more runs, so only once the questions pause. The answer stands
-// without them.
-async function askForChanges(request, turn) {
+// What would make it fit, what expandable segments save: more runs, so only once the questions
+// pause. The answer stands without them.
+async function askForAdvice(request, turn) {
   if (turn !== questions) return;
   try {
     const reply = await core.call('changes', {...request, changes: true});
-    if (turn === questions && reply.ok) answer.showChanges(reply.report.changes);
+    if (turn === questions && reply.ok) answer.showAdvice(reply.report);
   } catch (failure) {
-    console.info('no changes:', failure);
+    console.info('no advice:', failure);
   }
 }
 

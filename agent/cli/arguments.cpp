@@ -2,11 +2,14 @@
 
 #include <cctype>
 #include <cstddef>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/nearest.h"
 #include "cli/option_names.h"
+#include "hub/reference.h"
 
 namespace peakline::cli {
 namespace {
@@ -137,6 +140,10 @@ class Canonicalizer {
       const std::string_view truth = has_next ? truth_word(words_[next_]) : std::string_view();
       if (!truth.empty()) ++next_;
       push(option, name, truth.empty() ? "true" : std::string(truth));
+    } else if (takes_optional_word(option)) {
+      const bool takes = has_next && !words_[next_].empty() && !words_[next_].starts_with('-') &&
+                         !looks_like_model(words_[next_]);
+      push(option, name, takes ? words_[next_++] : "all");
     } else if (option.get_items_expected_max() == 0) {
       out_.push_back(name);
     } else if (has_next && words_[next_].empty()) {
@@ -181,6 +188,13 @@ class Canonicalizer {
 };
 
 }  // namespace
+
+bool looks_like_model(const std::string& word) {
+  std::error_code ignored;
+  const bool has_shape =
+      word.find('/') != std::string::npos && (hub::is_id(word) || hub::is_address(word));
+  return has_shape || word.ends_with(".json") || std::filesystem::exists(word, ignored);
+}
 
 std::string canonical_option(std::string_view typed) {
   std::string name = lower(typed);

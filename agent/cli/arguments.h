@@ -17,6 +17,9 @@ namespace peakline::cli {
 // "true", "on", "yes", "1" and their opposites, in any case; empty for other words.
 [[nodiscard]] std::string_view truth_word(std::string_view text);
 
+// A path that exists, a config's name, a hub id with its owner or an address of the hub.
+[[nodiscard]] bool looks_like_model(const std::string& word);
+
 // Words after "--" stay as they are. Mistakes are added to `errors` and left out of the result.
 [[nodiscard]] std::vector<std::string> canonical_arguments(const CLI::App& app,
                                                            const std::vector<std::string>& words,

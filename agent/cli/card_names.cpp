@@ -15,18 +15,6 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Where "x2" begins, with the spaces before it; the end where there is no count.
-std::size_t count_at(std::string_view text) {
-  std::size_t at = text.size();
-  while (at > 0 && is_digit(text[at - 1])) --at;
-  if (at == text.size()) return at;
-  while (at > 0 && text[at - 1] == ' ') --at;
-  if (at == 0 || (text[at - 1] != 'x' && text[at - 1] != 'X')) return text.size();
-  --at;
-  while (at > 0 && text[at - 1] == ' ') --at;
-  return at;
-}
-
 // "NVIDIA GeForce RTX 3070 8GB" is number 3070 of the series "rtx".
 struct Model {
   std::string series;
@@ -80,18 +68,6 @@ std::vector<std::string_view> cards_meant(std::string_view name) {
 }
 
 }  // namespace
-
-NamedCard named_card(const std::string& text) {
-  const GpuText card = split_gpu_text(text);
-  if (gpus_called(card.name).empty()) {
-    const std::size_t count = count_at(text);
-    const std::string with_unit = text.substr(0, count) + "GB" + text.substr(count);
-    const GpuText found = split_gpu_text(with_unit);
-    const GpuCard* known = find_gpu(found.name);
-    if (known != nullptr) return {std::string(known->name), found.count};
-  }
-  return {std::string(card.name), card.count};
-}
 
 std::string unknown_card_hint(const std::string& name) {
   constexpr std::size_t kMostNamed = 4;

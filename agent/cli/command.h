@@ -38,4 +38,12 @@ CLI::Option* add_switch(CLI::App& app,
 // Makes an existing option a switch.
 void make_switch(CLI::Option& option);
 
+// An option that may stand alone, which is read as "all", or take a word ("--why optim"). A word
+// that looks like a model is never its value.
+CLI::Option* add_optional_word(CLI::App& app,
+                               const std::string& names,
+                               std::string& value,
+                               const std::string& meaning);
+[[nodiscard]] bool takes_optional_word(const CLI::Option& option);
+
 }  // namespace peakline::cli

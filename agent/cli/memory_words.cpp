@@ -38,6 +38,19 @@ std::string category_words(Category category) {
   return std::string(name_of(category));
 }
 
+std::string tensor_shape(const PeakTensor& tensor) {
+  std::string text;
+  if (tensor.count > 1) text += std::to_string(tensor.count) + " x ";
+  text += '[';
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(tensor.shape[i]);
+  }
+  text += "] ";
+  text += peakline::name_of(tensor.dtype);
+  return text;
+}
+
 std::string phase_words(std::string_view phase) {
   struct Words {
     std::string_view phase;

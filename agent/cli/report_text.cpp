@@ -105,14 +105,12 @@ class Writer {
     beside();
   }
 
-  // What a page or so of memory is to a person: from one percent on.
+  // From one percent on.
   [[nodiscard]] std::string saving_words() const {
     const Memory& memory = report_.memory;
-    if (!memory.expandable_saving ||
-        *memory.expandable_saving * 100 < memory.reserved_peak)
-      return {};
-    return "; expandable segments would reserve " + format_bytes(*memory.expandable_saving) +
-           " less";
+    const bool much =
+        memory.expandable_saving && *memory.expandable_saving * 100 >= memory.reserved_peak;
+    return much ? "; " + memory.saving_sentence : "";
   }
 
   // A batch is little; nobody asks for it who did not say how much may be pinned.
@@ -175,19 +173,6 @@ class Writer {
     return shares;
   }
 
-  static std::string shape_of(const PeakTensor& tensor) {
-    std::string text;
-    if (tensor.count > 1) text += std::to_string(tensor.count) + " x ";
-    text += '[';
-    for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-      if (i > 0) text += ", ";
-      text += std::to_string(tensor.shape[i]);
-    }
-    text += "] ";
-    text += peakline::name_of(tensor.dtype);
-    return text;
-  }
-
   struct Tensor {
     const PeakTensor* tensor = nullptr;
     Category category = Category::Activations;
@@ -212,7 +197,7 @@ class Writer {
     for (const auto& [tensor, category] : tensors) {
       const std::string left = right_aligned(format_bytes(tensor->bytes), kSizeColumns - 2) + "  ";
       const std::string name = tame(tensor->name);
-      std::string detail = shape_of(*tensor) + ", " + category_words(category);
+      std::string detail = tensor_shape(*tensor) + ", " + category_words(category);
       if (!tensor->rule.empty()) detail += ", " + tensor->rule;
       const std::size_t used =
           kIndent + columns_of(left) + columns_of(name) + 2 + columns_of(detail);

@@ -1,10 +1,8 @@
 #include "cli/run.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <functional>
 #include <optional>
-#include <system_error>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -12,7 +10,6 @@
 #include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "hub/reference.h"
 #include "peakline/report.h"
 
 namespace peakline::cli {
@@ -20,13 +17,6 @@ namespace {
 
 bool is_help(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";
-}
-
-bool looks_like_model(const std::string& word) {
-  std::error_code ignored;
-  const bool has_shape =
-      word.find('/') != std::string::npos && (hub::is_id(word) || hub::is_address(word));
-  return has_shape || word.ends_with(".json") || std::filesystem::exists(word, ignored);
 }
 
 Error unknown_command(const std::string& word) {

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/setup_values.h"
+#include "peakline/gpu_catalogue.h"
 
 namespace peakline::cli {
 namespace {
@@ -180,9 +181,9 @@ void SetupOptions::apply_card(json::Value& document, Errors& errors) const {
       errors.push_back(text.error().front());
       return;
     }
-    const NamedCard card = named_card(*text);
+    const GpuText card = split_gpu_text(*text);
     set_member(document, "gpu", json::Value{json::Object{}});
-    set_member(document, "gpu.name", json::Value{card.name});
+    set_member(document, "gpu.name", json::Value{std::string(card.name)});
     if (card.count != 1) set_member(document, "gpu.count", json::Value{card.count});
   }
   if (vram_->count() > 0) {

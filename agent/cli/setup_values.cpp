@@ -33,18 +33,6 @@ bool is_choice(std::string_view choices, std::string_view word) {
   return any_choice(choices, [word](std::string_view choice) { return choice == word; });
 }
 
-// "bf16" where the key says bfloat16: other programs and people use both.
-std::string spelt_out(const SetupKey& key, const std::string& text) {
-  constexpr std::string_view kPairs[][2] = {
-      {"bf16", "bfloat16"}, {"fp16", "float16"}, {"fp32", "float32"}};
-  if (is_choice(key.choices, text)) return text;
-  for (const auto& [brief, full] : kPairs) {
-    const std::string_view other = text == brief ? full : text == full ? brief : "";
-    if (!other.empty() && is_choice(key.choices, other)) return std::string(other);
-  }
-  return text;
-}
-
 // The table of keys does not say which may be null, so the core is asked to read one.
 bool may_be_null(const SetupKey& key) {
   json::Value document{json::Object{}};
@@ -146,7 +134,7 @@ Result<json::Value> value_of(const SetupKey& key,
   const bool switches_off = text == "off" || text == "none" || text == "no";
   if (switches_off && !is_choice(key.choices, text) && may_be_null(key))
     return json::Value{json::Null{}};
-  return json::Value{spelt_out(key, text)};
+  return json::Value{text};
 }
 
 void set_member(json::Value& root, std::string_view path, json::Value value) {

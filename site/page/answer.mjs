@@ -101,7 +101,7 @@ export class Answer {
       showPeakTable(byId('peak-table'), memory);
       showPhaseTable(byId('phase-table'), memory);
     }
-    this.showChanges([]);
+    this.#showChanges(report);
     byId('assumed-block').hidden = report.provenance.length === 0;
     showKinds(byId('kinds'), report.provenance);
     showProvenance(byId('provenance'), report.provenance);
@@ -113,10 +113,18 @@ export class Answer {
     this.#say(report.verdict.sentence, shortVerdict(report));
   }
 
-  // They come after the answer, since each is a run of its own.
-  showChanges(changes) {
-    byId('changes-block').hidden = changes.length === 0;
-    showChanges(byId('changes'), changes);
+  // What comes after the answer, since it takes runs of its own.
+  showAdvice(report) {
+    this.#report = report;
+    showFacts(byId('facts'), report);
+    this.#showChanges(report);
+    showProvenance(byId('provenance'), report.provenance);
+  }
+
+  #showChanges({changes, verdict}) {
+    const list = byId('changes');
+    showChanges(list, changes, verdict.streaming);
+    byId('changes-block').hidden = list.childElementCount === 0;
   }
 
   #error({code, where, message, hint}, control) {

@@ -58,6 +58,9 @@ REFUSALS = [
     (["fit", "CONFIG", "--bf16", "false", "--autocast", "bf16"], 64, ["E0704", "--bf16", "--autocast"]),
     (["fit", "CONFIG", "--load-in-4bit", "false", "--method", "qlora"], 64, ["E0704", "--load-in-4bit", "--method"]),
     (["fit", "CONFIG", "--no-load-in-4bit", "--setup", "qlora.json"], 64, ["E0704", "--load-in-4bit", "qlora"]),
+    (["fit", "CONFIG", "--why", "activation"], 64, ["E0703", "--why", '"activation"', "did you mean activations?"]),
+    (["fit", "CONFIG", "--why", "nothing-like-it"], 64, ["E0703", "--why", "R040", "alone it explains everything"]),
+    (["fit", "--why", "CONFIG", "--json"], 64, ["E0704", "--why", "provenance"]),
     (["fit", "CONFIG", "--revision", "main"], 64, ["E0704", "--revision"]),
     (["fit", "CONFIG", "--setup", "missing.json"], 65, ["E0501", "missing.json"]),
     (["fit", "CONFIG", "--setup", "packed.json.gz"], 65, ["E0502", "packed.json.gz", "gzip", "gunzip"]),
@@ -197,7 +200,7 @@ class Fit(unittest.TestCase):
         gpu = report["setup"]["gpu"]
         self.assertEqual((gpu["count"], "3090" in gpu["name"]), (2, True))
         self.assertEqual(said.code, 2)
-        self.assertIn("not modelled", report["verdict"]["sentence"])
+        self.assertIn("Not modelled yet", report["verdict"]["sentence"])
         help_text = " ".join(run("fit", "--help-all").out.split())
         self.assertIn('Several ("A100 80GBx4") are read and not modelled yet', help_text)
         self.assertIn("Several cards (not modelled yet)", help_text)
@@ -434,12 +437,47 @@ class Fit(unittest.TestCase):
         for words in (["--bogus", "--json", "false"], ["--bogus", "--no-json"], ["--bogus", "--", "--json"]):
             self.assertEqual(self.fit("config.json", *words).out, "")
 
+    def test_every_value_says_why(self):
+        run_words = "--gpu 4090 --method qlora --length 512 --optim paged_adamw_8bit".split()
+        says = {
+            "verdict": ["The verdict: fits", "Risk low", "usable memory, ", "host memory"],
+            "interval": ["The interval: ", "CUDA context and modules, ", "Nine runs of ten"],
+            "process_peak_bytes": ["The interval: "],
+            "peak": ["The peak: ", "Nothing is added"],
+            "quant": ["4-bit weights and statistics: ", "R023: Packed weights", "read in bitsandbytes/functional.py",
+                      "bitsandbytes 0.50; proved by the recorded timeline "],
+            "4-bit weights and statistics": ["R023"],
+            "optim": ["optim: paged_adamw_8bit", "Where it comes from: given.", "R052: Paged"],
+            "/setup/optim": ["optim: paged_adamw_8bit"],
+            "use_reentrant": ["use_reentrant: true", "assumed, or follows"],
+            "lora.r": ["lora.r: 16", "Rank of the adapters"],
+            "R052": ["Paged optimizer states", "brought about by optim"],
+            "r010": ["PEFT's k-bit preparation"],
+            "R035": ["none of the largest tensors"],
+            "rules": ["The rules at work: ", "R013", "tests/unit/train_setup_test.cpp"],
+            "model": ["parameters, adapters included", "(exact)"],
+            "corrections": ["no number was corrected"],
+        }
+        for value, sentences in says.items():
+            with self.subTest(value):
+                said = self.fit("config.json", *run_words, "--why", value)
+                self.assertEqual(said.code, 0, said)
+                text = " ".join(said.out.split())
+                for sentence in sentences:
+                    self.assertIn(sentence, text)
+        everything = self.fit("--why", "config.json", *run_words)
+        self.assertEqual(everything.code, 0, everything)
+        for heading in ("The verdict", "The interval", "The peak", "The model", "The setup", "The rules at work"):
+            self.assertIn("\n" + heading, everything.out)
+        without = self.fit("config.json", *run_words, "--no-corrections", "--why=corrections")
+        self.assertIn("as asked with --no-corrections", " ".join(without.out.split()))
+
     def test_what_is_not_modelled_is_said_and_is_neither_yes_nor_no(self):
         self.write("other.json", json.dumps({"model_type": "some_state_space_model", "hidden_size": 64,
                                              "num_hidden_layers": 2, "vocab_size": 100}))
         said = self.fit("other.json")
         self.assertEqual(said.code, 2, said)
-        self.assertIn("not modelled", " ".join(said.out.split()))
+        self.assertIn("Not modelled yet", " ".join(said.out.split()))
         self.assertNotIn("At the peak", said.out)
 
     def test_a_pipe_gets_plain_ascii_without_colours(self):

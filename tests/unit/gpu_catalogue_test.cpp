@@ -39,6 +39,7 @@ TEST_CASE("a card is found however its name is written, and never guessed", "[gp
   for (const Row& row : std::vector<Row>{
            {"RTX 3060 12GB", {"RTX 3060 12GB"}},
            {"rtx3060-12gb", {"RTX 3060 12GB"}},
+           {"A100 80", {"A100 80GB"}},
            {"rtx 3060 12 GB", {"RTX 3060 12GB"}},
            {"NVIDIA GeForce RTX 3060", {"RTX 3060 12GB"}},
            {"3060", {"RTX 3060 12GB"}},

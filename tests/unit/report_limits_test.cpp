@@ -14,10 +14,8 @@ const Decoder kSeventyBillion{8192, 28672, 64, 8, 128, 128256, 80, false, "llama
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 json answer(const json& config, const json& setup) {
-  const json request = {{"op", "fit"},
-                        {"changes", true},
-                        {"config", config.dump()},
-                        {"setup", with_card(setup)}};
+  const json request = {
+      {"op", "fit"}, {"changes", true}, {"config", config.dump()}, {"setup", with_card(setup)}};
   const json reply = json::parse(call(request.dump()));
   INFO(reply.dump());
   REQUIRE(reply.at("ok") == true);
@@ -133,9 +131,8 @@ TEST_CASE("segments never hold less than the tensors, at any point of the timeli
 TEST_CASE("what expandable segments save is what a run with them reserves less",
           "[report][limits]") {
   const json off = answer(kEightBillion.config(), {{"method", "qlora"}});
-  const json on =
-      answer(kEightBillion.config(),
-             {{"method", "qlora"}, {"allocator", {{"expandable_segments", true}}}});
+  const json on = answer(kEightBillion.config(),
+                         {{"method", "qlora"}, {"allocator", {{"expandable_segments", true}}}});
   const auto reserved = [](const json& report) {
     return report.at("memory").at("reserved_peak_bytes").get<std::int64_t>();
   };
@@ -158,7 +155,8 @@ TEST_CASE("streaming is offered where nothing resident fits, and only there",
       answer(kEightBillion.config(), {{"method", "full"}, {"gpu", "RTX 3060 12GB"}}).at("verdict");
   CHECK(eight.at("answer") == "does_not_fit");
   CHECK(eight.at("streaming").is_null());
-  CHECK(answer(kEightBillion.config(), {{"method", "lora"}}).at("verdict").at("streaming").is_null());
+  CHECK(
+      answer(kEightBillion.config(), {{"method", "lora"}}).at("verdict").at("streaming").is_null());
 }
 
 TEST_CASE("a streaming run is answered from its own sums", "[report][streaming]") {
@@ -192,8 +190,7 @@ TEST_CASE("a streaming run is answered from its own sums", "[report][streaming]"
   CHECK(gpu({{"activation_cache", "host"}}) == base - 80ll * 2048 * 8192 * 2);
   CHECK(gpu({{"offload_adapters", true}}) < base);
   // All tokens of a step are taken through one block before the next.
-  CHECK(gpu(json::object(), {{"gradient_accumulation_steps", 2}}) - base ==
-        82ll * 2048 * 8192 * 2);
+  CHECK(gpu(json::object(), {{"gradient_accumulation_steps", 2}}) - base == 82ll * 2048 * 8192 * 2);
 }
 
 TEST_CASE("a streaming run may fail beside the card, and only adapters are streamed",

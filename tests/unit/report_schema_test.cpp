@@ -196,6 +196,7 @@ const Keys kMemory = {"memory.tensor_peak_bytes",
                       "memory.timeline[].reserved_bytes",
                       "memory.timeline[].phase",
                       "memory.allocator_saving.expandable_segments_bytes",
+                      "memory.allocator_saving.sentence",
                       "memory.host_bytes",
                       "memory.pinned_bytes",
                       "memory.disk_bytes"};

@@ -248,6 +248,20 @@ TEST_CASE("bf16 exists only from compute capability 8.0", "[setup]") {
   }
 }
 
+TEST_CASE("a type's other name and a card's bare number are taken as on the command line",
+          "[setup]") {
+  const TrainSetup setup = parsed(
+      R"({"dtype": "bf16", "autocast": "bfloat16", "gpu": "A100 80",
+          "quantization": {"bnb_4bit_compute_dtype": "fp16"}, "method": "qlora"})");
+  CHECK(setup.dtype == DType::BFloat16);
+  CHECK(setup.autocast == Autocast::Bf16);
+  CHECK(setup.quantization.bnb_4bit_compute_dtype == DType::Float16);
+  CHECK(setup.gpu.name == "A100 80GB");
+  CHECK(*setup.document.find("dtype")->as_string() == "bfloat16");
+  CHECK(parsed(R"({"gpu": "A100 80x2"})").gpu.count == 2);
+  CHECK(parsed(R"({"gpu": {"name": "a100-40"}})").gpu.name == "A100 40GB");
+}
+
 TEST_CASE("a card is a name, a name with a count, or an object", "[setup]") {
   SECTION("a name") {
     const TrainSetup setup = parsed(R"({"gpu": "RTX 4090"})");

@@ -21,7 +21,7 @@ struct GpuCard {
 
 [[nodiscard]] std::span<const GpuCard> gpu_catalogue();
 // Case, spaces, dashes, vendors, words such as "GPU" or "Generation" and the memory size do not
-// matter; nullptr where no card or several match.
+// matter; nullptr where no card or several match. A number alone is its memory: "A100 80".
 [[nodiscard]] const GpuCard* find_gpu(std::string_view name);
 // Every catalogue name that `name` may mean: "A100" is two cards.
 [[nodiscard]] std::vector<std::string_view> gpus_called(std::string_view name);

@@ -93,6 +93,7 @@ struct Memory {
   // What PYTORCH_ALLOC_CONF=expandable_segments:True would take off `reserved_peak`; below zero
   // where it would add. Absent where it is on; filled by add_advice.
   std::optional<Bytes> expandable_saving;
+  std::string saving_sentence;
   // Beside the card, where it is known.
   std::optional<Bytes> host;
   std::optional<Bytes> pinned;

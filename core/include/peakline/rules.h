@@ -16,6 +16,7 @@ struct Rule {
   std::string_view sentence;
   std::string_view source;    // file of the installed library
   std::string_view versions;  // those it was read in and recorded with
+  std::string_view test;      // a timeline of tests/timelines/data that shows it, or a test's file
 };
 
 [[nodiscard]] std::span<const Rule> rules();

@@ -16,11 +16,11 @@ namespace peakline {
 
 namespace {
 
-constexpr std::int64_t kPage = 4096;             // blocks start and end on pages, for direct reads
-constexpr std::int64_t kHostSlots = 4;           // blocks on their way from disk, pinned
-constexpr Bytes kHeadChunk = mebibytes(64);      // of the vocabulary, two in flight
-constexpr Bytes kLogitsChunk = mebibytes(100);   // tokens are taken in turn to stay below
-constexpr std::int64_t kAdapterStates = 4;       // float32 weight, gradient and two moments
+constexpr std::int64_t kPage = 4096;            // blocks start and end on pages, for direct reads
+constexpr std::int64_t kHostSlots = 4;          // blocks on their way from disk, pinned
+constexpr Bytes kHeadChunk = mebibytes(64);     // of the vocabulary, two in flight
+constexpr Bytes kLogitsChunk = mebibytes(100);  // tokens are taken in turn to stay below
+constexpr std::int64_t kAdapterStates = 4;      // float32 weight, gradient and two moments
 
 // One block alone, as the engine runs it.
 struct Block {
@@ -46,6 +46,7 @@ TrainSetup block_setup(const TrainSetup& asked) {
   setup.optim = "sgd";  // without states: they are a term of their own
   setup.max_grad_norm = 0.0;
   setup.use_liger_kernel = false;
+  setup.use_cache = false;
   setup.allocator = {};
   return setup;
 }
@@ -101,11 +102,11 @@ Bytes padded(Bytes bytes) {
 }
 
 struct Sizes {
-  Bytes planes;     // a block's input and output for all tokens of a step
-  Bytes inputs;     // every block's input, kept until backward
-  Bytes table;      // the embedding
-  Bytes head;       // its own matrix, where not tied
-  Bytes adapters;   // of all blocks, float32
+  Bytes planes;    // a block's input and output for all tokens of a step
+  Bytes inputs;    // every block's input, kept until backward
+  Bytes table;     // the embedding
+  Bytes head;      // its own matrix, where not tied
+  Bytes adapters;  // of all blocks, float32
   std::int64_t resident = 0;
   std::int64_t slots = 0;
 };
@@ -203,7 +204,7 @@ bool nothing_resident_fits(std::string_view config, json::Value setup) {
           "per_device_train_batch_size": 1, "gradient_accumulation_steps": 1,
           "optim": "paged_adamw_8bit", "use_liger_kernel": true, "lora": {"r": 1},
           "quantization": {"prepare_model_for_kbit_training": false,
-                           "bnb_4bit_use_double_quant": true},
+                           "bnb_4bit_use_double_quant": true, "load_in_8bit": false},
           "allocator": {"expandable_segments": true}})";
   const Result<json::Value> patch = json::parse(kSmallest);
   if (!patch) return false;
@@ -220,6 +221,9 @@ Result<StreamingNeed> streaming_need(const Architecture& architecture,
                                      const PlacementSetup& placement) {
   if (!architecture.dense)
     return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
+  if (!setup.lora.modules_to_save.empty() || setup.lora.bias != "none")
+    return Error{
+        ErrorCode::NotModelled, "setup", "training more than adapters on streamed blocks", ""};
   const Result<Block> block = largest_block(architecture, setup);
   if (!block) return block.error();
   const Sizes sizes = sizes_of(*architecture.dense, setup, placement, *block);
@@ -256,8 +260,8 @@ void judge_streaming(Report& report, StreamingNeed need) {
                                                  : Answer::DoesNotFit;
   verdict.sentence = std::string(headline_of(verdict.answer)) + ": streaming needs " +
                      range_text(need.gpu_low, bytes.gpu) + " of the " +
-                     range_text(usable.low, usable.high) + " that " +
-                     card_name(report.setup.gpu) + " can use.";
+                     range_text(usable.low, usable.high) + " that " + card_name(report.setup.gpu) +
+                     " can use.";
   const HostSetup& host = report.setup.host;
   Limit gpu = limit_of(Resource::Gpu, bytes.gpu, usable.low, Answer::TooClose, "streaming");
   gpu.answer = verdict.answer;

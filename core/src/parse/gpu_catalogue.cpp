@@ -100,6 +100,10 @@ std::vector<std::string_view> gpus_called(std::string_view name) {
     key.erase(0, kOldLine.size());
     collect();
   }
+  if (result.empty() && !key.empty() && is_digit(key.back())) {  // "A100 80"
+    key += "gb";
+    collect();
+  }
   return result;
 }
 

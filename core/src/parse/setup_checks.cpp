@@ -119,6 +119,12 @@ void check_scaler(const SetupValues& values, Errors& errors) {
 void check_placement(const SetupValues& values, Errors& errors) {
   constexpr std::string_view kCompared[] = {"method", "placement.kind"};
   if (any_refused(values, kCompared) || values.text("placement.kind") != "streaming") return;
+  if (values.flag("quantization.load_in_8bit")) {
+    contradiction(errors,
+                  "quantization.load_in_8bit",
+                  "got true with streaming, which takes 4-bit blocks",
+                  "Leave it out.");
+  }
   if (values.text("method") == "qlora") return;
   contradiction(errors,
                 "placement.kind",

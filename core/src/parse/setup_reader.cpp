@@ -217,7 +217,10 @@ class Reader {
     if (any_choice(field.choices, [&](std::string_view name) { return name == *text; })) {
       return keep(field, value);
     }
-    const std::string_view near = nearest_choice(spelt_out(*text, field), field.choices);
+    // As the command line takes it: people and other programs use both.
+    const std::string_view spelt = spelt_out(*text, field);
+    if (spelt != *text) return keep(field, {std::string(spelt), value.line, value.column});
+    const std::string_view near = nearest_choice(*text, field.choices);
     report(ErrorCode::SetupUnknownValue,
            pointer_to(field.name),
            "got " + value.describe() + ", expected " + expectation(field),

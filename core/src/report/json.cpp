@@ -134,6 +134,7 @@ Value memory_json(const Memory& memory) {
   out.emplace_back("timeline", timeline_json(memory));
   Object saving;
   saving.emplace_back("expandable_segments_bytes", bytes_or_null(memory.expandable_saving));
+  saving.emplace_back("sentence", memory.expandable_saving ? text(memory.saving_sentence) : null());
   out.emplace_back("allocator_saving", Value{std::move(saving)});
   out.emplace_back("host_bytes", bytes_or_null(memory.host));
   out.emplace_back("pinned_bytes", bytes_or_null(memory.pinned));

@@ -47,8 +47,7 @@ Elements largest_weight(const DenseDecoder& decoder) {
 }
 
 Elements base_parameters(const Report& report) {
-  const bool adapted =
-      report.setup.method == Method::Lora || report.setup.method == Method::Qlora;
+  const bool adapted = report.setup.method == Method::Lora || report.setup.method == Method::Qlora;
   return adapted ? report.num_parameters - report.num_trainable_parameters : report.num_parameters;
 }
 
@@ -70,9 +69,11 @@ void add_host(Report& report, const Events& events) {
   const TrainSetup& setup = report.setup;
   if (setup.trainer != Trainer::Transformers || !report.architecture.dense) return;
   const Bytes paged = paged_states(report, events);
-  const bool quantised = setup.method == Method::Qlora;
-  const Bytes loading = size_of(
-      quantised ? largest_weight(*report.architecture.dense) : base_parameters(report), setup.dtype);
+  const bool quantised = setup.method == Method::Qlora ||
+                         (setup.method == Method::Lora && setup.quantization.load_in_8bit);
+  const Bytes loading =
+      size_of(quantised ? largest_weight(*report.architecture.dense) : base_parameters(report),
+              setup.dtype);
   report.memory.host = std::max(loading, paged);
   std::string why =
       quantised ? "A quantising loader hands the weights to the card one by one; the largest is " +
@@ -99,30 +100,27 @@ void add_pinned(Report& report) {
   const TrainSetup& setup = report.setup;
   if (setup.trainer != Trainer::Transformers) return;
   const std::int64_t tokens = setup.per_device_train_batch_size * setup.max_length;
-  const auto block = std::bit_ceil(static_cast<std::uint64_t>(
-      tokens * bytes_per_element(DType::Int64)));
+  const auto block =
+      std::bit_ceil(static_cast<std::uint64_t>(tokens * bytes_per_element(DType::Int64)));
   const int tensors = setup.attention_mask == AttentionMask::None ? 2 : 3;
   report.memory.pinned = Bytes(static_cast<std::int64_t>(block)) * tensors;
   explain(report,
           "/memory/pinned_bytes",
           "Trainer pins every batch (dataloader_pin_memory): " + std::to_string(tensors) +
               " tensors of int64, each rounded up to a power of two.");
-  report.verdict.limits.push_back(limit_of(Resource::Pinned,
-                                           *report.memory.pinned,
-                                           setup.host.pinned,
-                                           Answer::DoesNotFit,
-                                           "a batch"));
+  report.verdict.limits.push_back(limit_of(
+      Resource::Pinned, *report.memory.pinned, setup.host.pinned, Answer::DoesNotFit, "a batch"));
 }
 
 void add_disk(Report& report) {
   const std::optional<DType> stored = stated_type(report);
   if (!stored || !(report.num_parameters > Elements(0))) return;
   report.memory.disk = size_of(base_parameters(report), *stored);
-  explain(report,
-          "/memory/disk_bytes",
-          "The weight files, of the type that the config states (" +
-              report.architecture.stated_dtype +
-              "); what Trainer saves comes on top. Nothing is needed where they are there already.");
+  explain(
+      report,
+      "/memory/disk_bytes",
+      "The weight files, of the type that the config states (" + report.architecture.stated_dtype +
+          "); what Trainer saves comes on top. Nothing is needed where they are there already.");
   report.verdict.limits.push_back(limit_of(Resource::Disk,
                                            *report.memory.disk,
                                            report.setup.host.disk_free,
@@ -168,8 +166,8 @@ Limit limit_of(Resource resource,
                std::optional<Bytes> have,
                Answer shortage,
                const std::string& what) {
-  constexpr std::string_view kOf[] = {" of the card", " of host memory", " of pinned memory",
-                                      " of disk"};
+  constexpr std::string_view kOf[] = {
+      " of the card", " of host memory", " of pinned memory", " of disk"};
   Limit limit{resource, needed, have, std::nullopt, ""};
   const bool takes = !what.ends_with('s') || what == "loading";
   limit.sentence = what + (takes ? " takes " : " take ") + format_bytes(needed) +

@@ -65,10 +65,9 @@ std::string sentence_of(const Report& report, const Terms& terms) {
   const std::string card = card_name(report.setup.gpu);
   const std::string others = others_text(report.setup.gpu);
   const std::string headline(headline_of(report.verdict.answer));
-  const std::string replayed =
-      "its tensors need " + format_bytes(report.memory.tensor_peak) +
-      " at once, PyTorch would hold " + needs + " if it could, and " + card + " can use " + has +
-      others + ". ";
+  const std::string replayed = "its tensors need " + format_bytes(report.memory.tensor_peak) +
+                               " at once, PyTorch would hold " + needs + " if it could, and " +
+                               card + " can use " + has + others + ". ";
   switch (report.verdict.answer) {
     case Answer::Fits:
       if (interval.high > usable.low) {
@@ -140,8 +139,13 @@ void add_allocator_saving(Report& report, const Events& events) {
   AllocatorOptions options = options_of(report.setup);
   if (options.expandable_segments) return;
   options.expandable_segments = true;
-  report.memory.expandable_saving =
-      report.memory.reserved_peak - replay(events, options).reserved;
+  Memory& memory = report.memory;
+  const Bytes saving = memory.reserved_peak - replay(events, options).reserved;
+  const bool saves = saving >= Bytes(0);
+  memory.expandable_saving = saving;
+  memory.saving_sentence = "PYTORCH_ALLOC_CONF=expandable_segments:True would reserve " +
+                           format_bytes(saves ? saving : Bytes(0) - saving) +
+                           (saves ? " less" : " more");
 }
 
 void judge(Report& report, const Events& events) {
@@ -168,7 +172,8 @@ void judge(Report& report, const Events& events) {
   verdict.answer = answer_of(report, events, terms);
   verdict.risk = risk_of(memory.interval.high, terms.usable.low);
   verdict.sentence = sentence_of(report, terms);
-  Limit gpu = limit_of(Resource::Gpu, memory.interval.high, terms.usable.low, Answer::TooClose, "it");
+  Limit gpu =
+      limit_of(Resource::Gpu, memory.interval.high, terms.usable.low, Answer::TooClose, "it");
   gpu.answer = verdict.answer;
   verdict.limits.insert(verdict.limits.begin(), std::move(gpu));
   weigh_limits(report);

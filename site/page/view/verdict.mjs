@@ -147,6 +147,7 @@ function allocatorFacts({
   tensor_peak_bytes: tensors,
   allocated_peak_bytes: allocated,
   reserved_peak_bytes: reserved,
+  allocator_saving: saving,
 }) {
   if (!reserved || (reserved === tensors && allocated === tensors)) {
     const note = 'allocated and reserved by PyTorch';
@@ -154,8 +155,19 @@ function allocatorFacts({
   }
   return [
     fact('Allocated', bytesSpan(allocated), 'torch.cuda.max_memory_allocated'),
-    fact('Reserved', bytesSpan(reserved), 'held by the caching allocator'),
+    fact('Reserved', bytesSpan(reserved), saving?.sentence ?? 'held by the caching allocator'),
   ];
+}
+
+const kBeside = {host_ram: 'Host memory', pinned: 'Pinned memory', disk: 'Disk'};
+
+// What a run takes beside the card. A batch is little: pinned memory is told where it was asked for.
+function besideFacts({verdict}) {
+  return (verdict.limits ?? [])
+    .filter(({resource, answer}) => kBeside[resource] && (answer || resource !== 'pinned'))
+    .map(({resource, needed_bytes: needed, sentence}) =>
+      fact(kBeside[resource], bytesSpan(needed), sentence),
+    );
 }
 
 // The report counts adapters among the parameters.
@@ -173,12 +185,18 @@ export function showFacts(list, report) {
           fact(
             'Parameters',
             h('span', {title: integer(all)}, count(all)),
-            trainable > 0
-              ? h('span', {title: integer(trainable)}, trainedWords(report.setup.method, all, trainable))
-              : null,
+            report.model.alternative?.sentence ??
+              (trainable > 0
+                ? h('span', {title: integer(trainable)}, trainedWords(report.setup.method, all, trainable))
+                : null),
           ),
         ]
       : [];
   const facts = report.memory ? memoryFacts(report) : [];
-  list.replaceChildren(...facts.slice(0, 2), ...parameters, ...facts.slice(2));
+  list.replaceChildren(
+    ...facts.slice(0, 2),
+    ...parameters,
+    ...facts.slice(2),
+    ...besideFacts(report),
+  );
 }
