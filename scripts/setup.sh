@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what the project builds and tests with; a second run does nothing. No host is named here:
 # packages come from the machine's own apt sources, pip and npm as they are set up.
-# usage: setup.sh [base wasm check browser tidy]      (default: base wasm check browser)
+# usage: setup.sh [base wasm check browser torch tidy]      (default: base wasm check browser torch)
 set -euo pipefail
 
 TOOLS=${PEAKLINE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/peakline-tools}
@@ -10,6 +10,7 @@ PROJECT=$(dirname "$HERE")
 CLANG_FORMAT=14.0.6 # the tree is formatted with exactly this version
 WASM_MIN=3.1.69     # first Emscripten whose library has what core uses
 CATCH2_MIN=3.4
+TORCH=2.13.0
 
 mkdir -p "$TOOLS"
 # shellcheck disable=SC1091
@@ -193,11 +194,20 @@ step_browser() { # a real Chromium and the packages that drive it
   (cd "$page" && npm ci --no-audit --no-fund --silent && cp package-lock.json node_modules/.installed)
 }
 
+# The LibTorch of a wheel, for the engine that computes. Where PyPI has CUDA builds only, it is one.
+step_torch() {
+  done_already torch "$TORCH" && return 0
+  say "pip install torch==$TORCH"
+  python3 -m venv "$TOOLS/venv-torch"
+  "$TOOLS/venv-torch/bin/pip" install -q --disable-pip-version-check "torch==$TORCH"
+  stamp torch "$TORCH"
+}
+
 step_tidy() { apt_install clang-tidy-19 clang-19; }
 
-[ $# -gt 0 ] || set -- base wasm check browser
+[ $# -gt 0 ] || set -- base wasm check browser torch
 for step in "$@"; do
-  declare -F "step_$step" >/dev/null || { echo "no step '$step'; steps: base wasm check browser tidy" >&2; exit 64; }
+  declare -F "step_$step" >/dev/null || { echo "no step '$step'; steps: base wasm check browser torch tidy" >&2; exit 64; }
 done
 for step in "$@"; do
   say "$step"

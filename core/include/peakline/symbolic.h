@@ -18,6 +18,7 @@ namespace peakline {
 struct DeviceModel {
   int compute_capability = 80;  // major * 10 + minor
   std::int64_t sm_count = 108;
+  bool is_cpu = false;  // LibTorch's kernels for the CPU: what the engines are compared on
 };
 
 struct EventTensor {

@@ -33,6 +33,28 @@ bool same_heads(const Tensor& a, const Tensor& b) {
   return a.size(1) == b.size(1);
 }
 
+// sdp_utils_cpp.cpp, use_flash_attention_cpp
+bool cpu_flash_fits(const Tensor& q,
+                    const Tensor& k,
+                    const Tensor& v,
+                    const AttentionOptions& options) {
+  const bool heads_fit = options.enable_gqa || (same_heads(q, k) && same_heads(q, v));
+  const bool same_dim = q.size(3) == k.size(3) && q.size(3) == v.size(3);
+  return options.allow_flash && !options.dropout && heads_fit && same_dim;
+}
+
+// Saves q, k, v, the output and the log of the row sums (FlashAttentionKernel.cpp).
+void formula_cpu_flash(SymbolicEngine& engine, Node& node, Incoming&, Gradients& outgoing) {
+  const char* op = "_scaled_dot_product_flash_attention_for_cpu_backward";
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Tensor& input = node.unpacked[i];
+    outgoing[i] = engine.fresh(op, input.sizes(), heads_last_strides(input.sizes()), input.dtype());
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (!node.needs(i)) outgoing[static_cast<std::size_t>(i)].reset();
+  }
+}
+
 // Flash, then memory-efficient, then math, as sdp_utils.cpp checks them.
 Backend choose(const DeviceModel& card,
                const Tensor& q,
@@ -40,6 +62,7 @@ Backend choose(const DeviceModel& card,
                const Tensor& v,
                bool masked,
                const AttentionOptions& options) {
+  if (card.is_cpu) return Backend::Math;
   const int cc = card.compute_capability;
   const bool half = is_half(q.dtype());
   const std::int64_t dim = q.size(3);
@@ -236,7 +259,11 @@ Tensor SymbolicEngine::padded_flash_attention(const Tensor& query,
 // anew in every layer (Rule R032); the kernel wants its last dimension in multiples of 8.
 Tensor SymbolicEngine::additive_mask(const Tensor& mask, DType dtype, bool pad) {
   Tensor bias = mask;
-  if (mask.dtype() == DType::Bool) bias = fresh("where.self", mask.sizes(), dtype);
+  if (mask.dtype() == DType::Bool) {
+    const Tensor zero = fresh("scalar_tensor", Shape{}, dtype);
+    const Tensor lowest = fresh("scalar_tensor", Shape{}, dtype);
+    bias = fresh("where.self", mask.sizes(), dtype);
+  }
   const std::int64_t columns = mask.size(-1);
   if (!pad || columns % 8 == 0) return bias;
   Shape padded = mask.sizes();
@@ -288,7 +315,7 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
   Tensor scaled_key = unary_scaled(turned);
   turned.reset();
   Tensor scores = matmul(query, std::move(scaled_key));
-  if (bias.defined()) {
+  if (bias.defined() && !device_.is_cpu) {
     Tensor masked = add(std::move(scores), bias);
     scores = std::move(masked);
   }
@@ -296,7 +323,10 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
   Tensor weights = softmax("_safe_softmax", scores, scores.dtype());
   scores.reset();
   if (options.dropout) {
-    Tensor dropped = do_dropout(weights);
+    // The CPU has no fused dropout: it multiplies with noise of the weights' type.
+    Tensor dropped = device_.is_cpu
+                         ? do_mul(weights, pointwise1("empty_like", weights, weights.dtype()))
+                         : do_dropout(weights);
     weights = std::move(dropped);
     if (halted_) return {};
   }
@@ -305,6 +335,24 @@ Tensor SymbolicEngine::math_attention(const Tensor& query_,
   Tensor weights_cast = to(weights, given);
   Tensor out = matmul(weights, value);
   return to(std::move(out), given);
+}
+
+// The CPU's flash kernel takes every mask, type and grouping.
+Tensor SymbolicEngine::cpu_attention(const Tensor& query,
+                                     const Tensor& key,
+                                     const Tensor& value,
+                                     const Tensor& mask) {
+  const char* op = "_scaled_dot_product_flash_attention_for_cpu";
+  Tensor bias;
+  if (mask.defined()) bias = additive_mask(mask, query.dtype(), false);
+  Node* node = start(formula_cpu_flash, {&query, &key, &value});
+  if (!save(node, query) || !save(node, key) || !save(node, value)) return abandon(node);
+  if (bias.defined() && !save(node, bias)) return abandon(node);
+  const Shape& q = query.sizes();
+  Tensor out = fresh(op, q, like(query), query.dtype());
+  Tensor row_sums = fresh(op, Shape{q[0], q[1], q[2]}, DType::Float32);
+  if (!save_output(node, out) || !save_output(node, row_sums)) return abandon(node);
+  return finish(node, std::move(out));
 }
 
 Tensor SymbolicEngine::do_attention(const Tensor& query_,
@@ -316,6 +364,8 @@ Tensor SymbolicEngine::do_attention(const Tensor& query_,
   Tensor value = autocast_input(value_);
   Tensor key = autocast_input(key_);
   Tensor query = autocast_input(query_);
+  if (device_.is_cpu && cpu_flash_fits(query, key, value, options))
+    return cpu_attention(query, key, value, mask);
   const Backend backend = choose(device_, query, key, value, mask.defined(), options);
   Tensor bias;
   if (mask.defined()) bias = additive_mask(mask, query.dtype(), backend == Backend::Efficient);

@@ -153,7 +153,7 @@ class BackwardPass {
     engine_.largest_graph_ = std::max(engine_.largest_graph_, entries_.size());
     for (std::size_t i = 0; i < roots.size(); ++i) {
       const SymbolicTensor& root = record_of(roots[i]);
-      deliver({root.grad_fn, root.output_number}, std::move(gradients[i]));
+      deliver({root.grad_fn, root.output_number}, gradients[i]);
     }
     while (!ready_.empty()) {
       const std::int32_t entry = pop();
@@ -232,8 +232,7 @@ class BackwardPass {
     for (Tensor& gradient : incoming) gradient.reset();
     node.drop_saved();
     for (int i = 0; i < node.num_inputs; ++i)
-      deliver(node.edges[static_cast<std::size_t>(i)],
-              std::move(outgoing[static_cast<std::size_t>(i)]));
+      deliver(node.edges[static_cast<std::size_t>(i)], outgoing[static_cast<std::size_t>(i)]);
   }
 
   // engine.cpp, validate_outputs: shape first, then dtype.
@@ -250,7 +249,8 @@ class BackwardPass {
     }
   }
 
-  void deliver(const Edge& edge, Tensor gradient) {
+  // What is added to an earlier gradient instead of taken over lives until all are delivered.
+  void deliver(const Edge& edge, Tensor& gradient) {
     if (edge.node == nullptr) return;
     Entry& entry = entries_[static_cast<std::size_t>(edge.node->task_entry)];
     if (gradient.defined()) {
@@ -261,7 +261,6 @@ class BackwardPass {
         Tensor sum = engine_.pointwise2("add.Tensor", buffer, gradient);
         buffer = std::move(sum);
       }
-      gradient.reset();
     }
     if (--entry.dependencies == 0) push(edge.node->task_entry);
   }

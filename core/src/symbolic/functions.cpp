@@ -1,5 +1,7 @@
 // Autograd functions that transformers' models write in Python: the forward runs without recording,
 // and what is saved is saved after it. Source: models/bloom/modeling_bloom.py (5.24).
+#include "symbolic/functions.h"
+
 #include <utility>
 
 #include "symbolic/symbolic_engine.h"
@@ -20,8 +22,10 @@ Tensor bent(Engine& e, const Tensor& x) {
   return e.tanh(std::move(argument));
 }
 
+}  // namespace
+
 // GeLUFunction.forward: x * 0.5 * (1.0 + bent)
-Tensor gelu_of(Engine& e, const Tensor& x) {
+Tensor written_out_gelu(Engine& e, const Tensor& x) {
   Tensor half = e.mul_scalar(x);
   Tensor tanh = bent(e, x);
   Tensor factor = e.add_scalar(std::move(tanh));
@@ -32,8 +36,7 @@ Tensor gelu_of(Engine& e, const Tensor& x) {
 // * (1 + bent)) * gradient. The recorder of the timelines takes the sum for one of autograd's own,
 // which are in place, and the step follows it: a GPU holds one tensor more for that moment, no more
 // than before.
-void formula_gelu(SymbolicEngine& e, Node& node, Incoming& incoming, Gradients& outgoing) {
-  const Tensor& x = node.unpacked[0];
+Tensor written_out_gelu_backward(Engine& e, const Tensor& x, const Tensor& gradient) {
   const Tensor tanh = bent(e, x);
   Tensor half = e.mul_scalar(x);
   Tensor square = e.mul(tanh, tanh);
@@ -48,7 +51,13 @@ void formula_gelu(SymbolicEngine& e, Node& node, Incoming& incoming, Gradients& 
     const Tensor right = e.mul_scalar(std::move(shifted));
     e.add_in_place(factor, right);
   }
-  outgoing[0] = e.mul(factor, incoming[0]);
+  return e.mul(factor, gradient);
+}
+
+namespace {
+
+void formula_gelu(SymbolicEngine& e, Node& node, Incoming& incoming, Gradients& outgoing) {
+  outgoing[0] = written_out_gelu_backward(e, node.unpacked[0], incoming[0]);
 }
 
 }  // namespace
@@ -58,7 +67,7 @@ Tensor SymbolicEngine::do_gelu_recomputed(const Tensor& self) {
   Tensor out;
   {
     NoGrad no_grad(*this);
-    out = gelu_of(*this, self);
+    out = written_out_gelu(*this, self);
   }
   if (!save(node, self)) return abandon(node);
   return finish(node, std::move(out));

@@ -39,8 +39,12 @@ Tensor SymbolicEngine::do_layer_norm(const Tensor& input_,
   Shape statistics = input.sizes();
   statistics[-1] = 1;
   Tensor out = fresh(op, input.sizes(), input.dtype());
-  const Tensor mean = fresh(op, statistics, DType::Float32);
-  const Tensor deviation = fresh(op, statistics, DType::Float32);
+  // Statistics are float32; the CPU's kernel takes the input's type unless the weight has a wider
+  // one (mixed_data_type.h).
+  const bool narrow = device_.is_cpu && !(weight.defined() && weight.dtype() != input.dtype());
+  const DType precise = narrow ? input.dtype() : DType::Float32;
+  const Tensor mean = fresh(op, statistics, precise);
+  const Tensor deviation = fresh(op, statistics, precise);
   if (!save_output(node, mean) || !save_output(node, deviation)) return abandon(node);
   return finish(node, std::move(out));
 }

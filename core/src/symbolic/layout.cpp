@@ -52,7 +52,11 @@ void formula_select(SymbolicEngine& engine, Node& node, Incoming& incoming, Grad
 // index_backward. Under tensor subclasses torch 2.13 puts the gradient into a copy of the zeros;
 // the timelines were recorded under one, and the step follows them.
 void formula_index(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  const Tensor zeros = engine.fresh("new_zeros", node.input_sizes(0), incoming[0].dtype());
+  Tensor zeros = engine.fresh("new_zeros", node.input_sizes(0), incoming[0].dtype());
+  if (engine.device().is_cpu) {  // no subclass is in the way there
+    outgoing[0] = std::move(zeros);
+    return;
+  }
   outgoing[0] = engine.fresh("index_put", node.input_sizes(0), incoming[0].dtype());
 }
 

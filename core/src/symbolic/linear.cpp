@@ -154,7 +154,8 @@ Tensor SymbolicEngine::do_linear(const Tensor& input_, const Tensor& weight_, co
   const Shape sizes = input.sizes();
   const Shape result = with_last(sizes, weight.size(0));
   Shape rows{sizes.numel().count() / sizes[-1], sizes[-1]};
-  if (bias.defined()) {
+  const SymbolicTensor& record = record_of(input);
+  if (bias.defined() && (sizes.rank() == 2 || is_contiguous(record.sizes, record.strides))) {
     Tensor flat = sizes.rank() == 2 ? input : do_reshape(input, rows);
     Tensor turned = do_transpose(weight, 0, 1);
     Tensor out = addmm_with_grad(bias, flat, turned);
@@ -170,7 +171,9 @@ Tensor SymbolicEngine::do_linear(const Tensor& input_, const Tensor& weight_, co
   if (halted_) return {};
   flat.reset();
   turned.reset();
-  return unsafe_view(out, result);
+  Tensor product = unsafe_view(out, result);
+  // Rows that do not lie one after another: the product first, the bias added to it in place.
+  return bias.defined() ? do_iadd(product, bias) : product;
 }
 
 Tensor SymbolicEngine::do_addmm(const Tensor& bias_, const Tensor& input_, const Tensor& weight_) {
@@ -247,7 +250,8 @@ Tensor SymbolicEngine::gemm_4bit(const Tensor& input,
   const std::int64_t rows = input.sizes().numel().count() / in_features;
   const std::int64_t out_features = weight.shape[0];
   const Shape result = with_last(input.sizes(), out_features);
-  if (uses_fused_gemm_4bit({device_.compute_capability, device_.sm_count, input.dtype()},
+  if (!device_.is_cpu &&
+      uses_fused_gemm_4bit({device_.compute_capability, device_.sm_count, input.dtype()},
                            rows,
                            out_features,
                            in_features)) {

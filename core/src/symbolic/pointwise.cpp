@@ -150,7 +150,7 @@ void formula_gelu(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradie
 }
 
 void formula_relu(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  outgoing[0] = engine.pointwise2("threshold_backward", incoming[0], node.unpacked[0]);
+  outgoing[0] = engine.pointwise2("threshold_backward", node.unpacked[0], incoming[0]);
 }
 
 void formula_dropout(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
@@ -291,8 +291,11 @@ void SymbolicEngine::do_add_in_place(const Tensor&, const Tensor&) {}
 // Saves the mask (one byte per element).
 Tensor SymbolicEngine::do_dropout(const Tensor& self) {
   Node* node = start(formula_dropout, {&self});
-  Tensor out = pointwise1("native_dropout", self, self.dtype());
-  Tensor mask = pointwise1("native_dropout", self, DType::Bool);
+  const char* op = "native_dropout";
+  Tensor out;
+  if (!device_.is_cpu) out = pointwise1(op, self, self.dtype());
+  Tensor mask = pointwise1(op, self, DType::Bool);
+  if (device_.is_cpu) out = pointwise1(op, self, self.dtype());  // made from its mask
   if (!save_output(node, mask)) return abandon(node);
   return finish(node, std::move(out));
 }
@@ -348,6 +351,7 @@ Tensor SymbolicEngine::autocast_input(const Tensor& input) {
 
 Tensor SymbolicEngine::autocast_wide(const Tensor& input) {
   if (!autocast_ || !input.defined() || !is_floating_point(input.dtype())) return input;
+  if (device_.is_cpu) return input;  // its list has no operation of the step
   return to(input, DType::Float32);
 }
 

@@ -194,6 +194,10 @@ class SymbolicEngine final : public Engine {
   Tensor slice_last(const Tensor& self, std::int64_t size);
   Tensor padded_flash_attention(const Tensor& query, const Tensor& key, const Tensor& value);
   Tensor flash_attention(const Tensor& query, const Tensor& key, const Tensor& value);
+  Tensor cpu_attention(const Tensor& query,
+                       const Tensor& key,
+                       const Tensor& value,
+                       const Tensor& mask);
   Tensor efficient_attention(const Tensor& query,
                              const Tensor& key,
                              const Tensor& value,
