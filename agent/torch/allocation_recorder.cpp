@@ -1,5 +1,6 @@
 #include "torch/allocation_recorder.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
@@ -112,8 +113,11 @@ struct AllocationRecorder::Guards {
   c10::DebugInfoGuard memory;
 };
 
+// Only this thread is watched, so it does all the work; a team would also spin at its barriers.
 AllocationRecorder::AllocationRecorder()
-    : state_(std::make_shared<State>()), guards_(std::make_unique<Guards>(state_)) {}
+    : state_(std::make_shared<State>()), guards_(std::make_unique<Guards>(state_)) {
+  at::set_num_threads(1);
+}
 
 AllocationRecorder::~AllocationRecorder() = default;
 
