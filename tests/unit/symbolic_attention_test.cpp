@@ -15,6 +15,10 @@
 namespace peakline::test {
 namespace {
 
+// What a bool mask's two values are taken from.
+const std::string kNumbers = "+scalar_tensor[] +scalar_tensor[] ";
+const std::string kNumbersGo = " -scalar_tensor[] -scalar_tensor[] ";
+
 constexpr std::int64_t kDims[] = {60, 64, 100, 128, 192, 200, 224, 256, 264};
 
 DType dtype_of(const std::string& name) {
@@ -219,8 +223,9 @@ TEST_CASE("a boolean mask becomes an additive one in every call, wide in multipl
       const bool padded = row.bias[0] != 0;
       const std::string wide = std::string("constant_pad_nd") + row.bias;
       // Only the padded one is kept.
-      const std::string begin = padded ? "+" + bias + " +" + wide + " -" + bias : "+" + bias;
-      CHECK(run.log().starts_with(begin + " +" + kEfficient));
+      const std::string made = kNumbers + ("+" + bias) + kNumbersGo;
+      const std::string begin = padded ? made + "+" + wide + " -" + bias + " " : made;
+      CHECK(run.log().starts_with(begin + "+" + kEfficient));
       CHECK(backward(run, std::move(out)).find("-" + (padded ? wide : bias)) != std::string::npos);
     }
   }
@@ -234,12 +239,12 @@ TEST_CASE("attention without a kernel makes the scores three times and keeps one
   a.query = Shape{2, 4, 64, 32};
   a.key_heads = 2;
   Tensor out = attend(run, a);
-  CHECK(
-      run.log() ==
-      canonical("+mul.Scalar[2,4,64,32] +ones[64,64] +tril[64,64] -ones[64,64] +where.self[64,64] "
-                "-tril[64,64] +clone[2,2,2,64,32] +clone[2,2,2,64,32] +mul.Scalar[2,4,32,64] "
-                "+bmm[8,64,64] +add.Tensor[2,4,64,64] -bmm[8,64,64] +_safe_softmax[2,4,64,64] "
-                "-add.Tensor[2,4,64,64] +bmm[8,64,32] -clone[2,2,2,64,32] -where.self[64,64]"));
+  CHECK(run.log() ==
+        canonical("+mul.Scalar[2,4,64,32] +ones[64,64] +tril[64,64] -ones[64,64] " + kNumbers +
+                  "+where.self[64,64]" + kNumbersGo +
+                  "-tril[64,64] +clone[2,2,2,64,32] +clone[2,2,2,64,32] +mul.Scalar[2,4,32,64] "
+                  "+bmm[8,64,64] +add.Tensor[2,4,64,64] -bmm[8,64,64] +_safe_softmax[2,4,64,64] "
+                  "-add.Tensor[2,4,64,64] +bmm[8,64,32] -clone[2,2,2,64,32] -where.self[64,64]"));
   CHECK(
       backward(run, std::move(out)) ==
       canonical("+ones_like[] +mul.Tensor[2,4,64,32] +bmm[8,64,32] +bmm[8,64,64] "
@@ -261,8 +266,9 @@ TEST_CASE("half precision without a kernel is computed in float32", "[symbolic][
   const std::string t = "_to_copy[2,4,64,32] ";
   CHECK(run.log() ==
         canonical("+" + t + "+" + t + "+" + t +
-                  "+mul.Scalar[2,4,64,32] +ones[64,64] +tril[64,64] -ones[64,64] "
-                  "+where.self[64,64] -tril[64,64] +mul.Scalar[2,4,32,64] +bmm[8,64,64] "
+                  "+mul.Scalar[2,4,64,32] +ones[64,64] +tril[64,64] -ones[64,64] " + kNumbers +
+                  "+where.self[64,64]" + kNumbersGo +
+                  "-tril[64,64] +mul.Scalar[2,4,32,64] +bmm[8,64,64] "
                   "+add.Tensor[2,4,64,64] -bmm[8,64,64] +_safe_softmax[2,4,64,64] "
                   "-add.Tensor[2,4,64,64] +_to_copy[2,4,64,64] +bmm[8,64,32] +" +
                   t + "-bmm[8,64,32] -where.self[64,64] -" + t + "-" + t + "-_to_copy[2,4,64,64]"));

@@ -312,10 +312,10 @@ TEST_CASE("events are the same under every compiler", "[symbolic][laws]") {
     std::uint64_t seed;
     std::uint64_t hash;
   };
-  for (const Row& row : {Row{3, 0x8542961494ee2633},
+  for (const Row& row : {Row{3, 0x655ed2ce114449ef},
                          Row{29, 0x9e306e20e83ea4b8},
                          Row{77, 0x561fa46afc509753},
-                         Row{1234, 0xfef6239929a48852}}) {
+                         Row{1234, 0x216b8517b95d37f2}}) {
     INFO("seed " << row.seed);
     CHECK(hash_of(events_of(row.seed, 8)) == row.hash);
   }
