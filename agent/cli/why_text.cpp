@@ -36,13 +36,6 @@ std::string key_at(std::string_view pointer) {
   return key;
 }
 
-const Rule* find_rule(std::string_view id) {
-  for (const Rule& rule : rules()) {
-    if (rule.id == id) return &rule;
-  }
-  return nullptr;
-}
-
 std::string proof_words(const Rule& rule) {
   const bool is_file = rule.test.find('/') != std::string_view::npos;
   return (is_file ? "" : "the recorded timeline ") + std::string(rule.test);

@@ -161,13 +161,11 @@ void TorchEngine::split(const Tensor& self,
                         int dim,
                         std::span<Tensor> out) {
   if (halted_ || !self.defined()) return;
-  try {
+  attempt("split", [&] {
     std::vector<at::Tensor> parts =
         at::split_with_sizes(value_of(self), at::IntArrayRef(sizes.data(), sizes.size()), dim);
     for (std::size_t i = 0; i < parts.size(); ++i) out[i] = wrap(std::move(parts[i]));
-  } catch (const std::exception& error) {
-    fail("split", error.what());
-  }
+  });
 }
 Tensor TorchEngine::do_cat(const Tensor& first, const Tensor& second, int dim) {
   return computed("cat", [&] { return at::cat({value_of(first), value_of(second)}, dim); });
@@ -189,11 +187,9 @@ Tensor TorchEngine::do_index_one(const Tensor& self, int dim) {
 std::vector<Tensor> TorchEngine::split_each(const Tensor& self, int dim) {
   std::vector<Tensor> out;
   if (halted_ || !self.defined()) return out;
-  try {
+  attempt("split", [&] {
     for (at::Tensor& part : at::split(value_of(self), 1, dim)) out.push_back(wrap(std::move(part)));
-  } catch (const std::exception& error) {
-    fail("split", error.what());
-  }
+  });
   return out;
 }
 Tensor TorchEngine::cat_all(std::span<const Tensor> parts, int dim) {
@@ -298,29 +294,22 @@ Tensor TorchEngine::do_cross_entropy(const Tensor& logits, const Tensor& target)
 
 // ---------------------------------------------------------------- Liger
 
-// Its kernels are Triton programs; this engine has none.
 Tensor TorchEngine::do_liger_rms_norm(const Tensor&, const Tensor&, bool) {
-  fail("liger_rms_norm", "got a Liger kernel, which only Triton runs; set use_liger_kernel=false");
-  return {};
+  return no_liger("liger_rms_norm");
 }
 Tensor TorchEngine::do_liger_silu_mul(const Tensor&, const Tensor&) {
-  fail("liger_silu_mul", "got a Liger kernel, which only Triton runs; set use_liger_kernel=false");
-  return {};
+  return no_liger("liger_silu_mul");
 }
 Tensor TorchEngine::do_liger_cross_entropy(const Tensor&, const Tensor&) {
-  fail("liger_cross_entropy",
-       "got a Liger kernel, which only Triton runs; set use_liger_kernel=false");
-  return {};
+  return no_liger("liger_cross_entropy");
 }
 Tensor TorchEngine::do_liger_fused_linear_cross_entropy(const Tensor&,
                                                         const Tensor&,
                                                         const Tensor&) {
-  fail("liger_fused_linear_cross_entropy",
-       "got a Liger kernel, which only Triton runs; set use_liger_kernel=false");
-  return {};
+  return no_liger("liger_fused_linear_cross_entropy");
 }
 void TorchEngine::liger_rope(Tensor&, Tensor&, const Tensor&, const Tensor&) {
-  fail("liger_rope", "got a Liger kernel, which only Triton runs; set use_liger_kernel=false");
+  no_liger("liger_rope");
 }
 
 // ---------------------------------------------------------------- optimizers
@@ -340,11 +329,9 @@ std::vector<Tensor> TorchEngine::foreach_norm(std::span<const Tensor> inputs) {
   std::vector<at::Tensor> values;
   for (const Tensor& input : inputs) values.push_back(value_of(input));
   const at::NoGradGuard no_grad;
-  try {
+  attempt("_foreach_norm", [&] {
     for (at::Tensor& norm : at::_foreach_norm(values)) out.push_back(wrap(std::move(norm)));
-  } catch (const std::exception& error) {
-    fail("_foreach_norm", error.what());
-  }
+  });
   return out;
 }
 

@@ -143,12 +143,7 @@ void TorchEngine::recompute(Frame& frame) {
 
 void TorchEngine::backward(Tensor loss) {
   if (halted_ || !loss.requires_grad()) return;
-  try {
-    const at::Tensor root = value_of(loss);
-    torch::autograd::backward({root});
-  } catch (const std::exception& error) {
-    fail("backward", error.what());
-  }
+  attempt("backward", [&] { torch::autograd::backward({value_of(loss)}); });
 }
 
 Tensor TorchEngine::grad(const Tensor& leaf) const {

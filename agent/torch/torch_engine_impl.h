@@ -130,16 +130,27 @@ class TorchEngine final : public ComputingEngine {
   void do_add_in_place(const Tensor& self, const Tensor& other) override;
 
  private:
-  // Runs one ATen call; what it throws becomes the sticky error.
+  // Runs ATen calls; what they throw becomes the sticky error.
   template <class Call>
-  Tensor computed(const char* op, Call&& call) {
+  void attempt(const char* op, Call&& call) {
     try {
-      return wrap(call());
+      call();
     } catch (const StopRecomputation&) {
       halted_ = true;
     } catch (const std::exception& error) {
       fail(op, error.what());
     }
+  }
+  // One call with one result.
+  template <class Call>
+  Tensor computed(const char* op, Call&& call) {
+    Tensor out;
+    attempt(op, [&] { out = wrap(call()); });
+    return out;
+  }
+  // Liger's kernels are Triton programs; this engine has none.
+  Tensor no_liger(const char* op) {
+    fail(op, "got a Liger kernel, which only Triton runs; set use_liger_kernel=false");
     return {};
   }
   void fail(const char* op, std::string_view what);

@@ -52,6 +52,13 @@ const Case kCases[] = {
        Tensor b = leaf(e, {2, 8, 16}, t, g);
        return e.add(std::move(a), std::move(b));
      }},
+    {"add, whose gradient two leaves share",
+     [](Engine& e, DType t, bool g) {
+       Tensor a = leaf(e, {2, 8, 16}, t, g);
+       Tensor b = leaf(e, {2, 8, 16}, t, g);
+       Tensor sum = e.add(a, b);
+       return e.silu(std::move(sum));
+     }},
     {"add a row",
      [](Engine& e, DType t, bool g) {
        Tensor a = leaf(e, {2, 8, 16}, t, g);

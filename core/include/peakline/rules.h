@@ -21,6 +21,9 @@ struct Rule {
 
 [[nodiscard]] std::span<const Rule> rules();
 
+// By its id; nullptr where no rule has it.
+[[nodiscard]] const Rule* find_rule(std::string_view id);
+
 // The rule behind one storage, as far as its operation, place and shape tell; nullptr where they
 // leave it open and for plain arithmetic.
 [[nodiscard]] const Rule* rule_of(const EventTensor& tensor);

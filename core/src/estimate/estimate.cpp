@@ -207,8 +207,7 @@ Result<Report> estimate(std::string_view config_json, std::string_view setup_jso
       report, report.setup.method == Method::Full ? Elements(0) : report.num_trainable_parameters);
   explain_model(report);
   if (report.setup.placement.streaming && report.setup.not_modelled.empty()) {
-    Result<StreamingNeed> need =
-        streaming_need(report.architecture, report.setup, report.setup.placement);
+    Result<StreamingNeed> need = streaming_need(report.architecture, report.setup);
     if (need) {
       judge_streaming(report, std::move(*need));
       return report;

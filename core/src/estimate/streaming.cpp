@@ -214,25 +214,27 @@ bool nothing_resident_fits(std::string_view config, json::Value setup) {
          smallest->verdict.limits.front().answer == Answer::DoesNotFit;
 }
 
-}  // namespace
-
-Result<StreamingNeed> streaming_need(const Architecture& architecture,
-                                     const TrainSetup& setup,
-                                     const PlacementSetup& placement) {
+// The block that is streamed, or why there is none.
+Result<Block> streamed_block(const Architecture& architecture, const TrainSetup& setup) {
   if (!architecture.dense)
     return Error{ErrorCode::NotModelled, "config", architecture.not_modelled, ""};
   if (!setup.lora.modules_to_save.empty() || setup.lora.bias != "none")
     return Error{
         ErrorCode::NotModelled, "setup", "training more than adapters on streamed blocks", ""};
-  const Result<Block> block = largest_block(architecture, setup);
-  if (!block) return block.error();
-  const Sizes sizes = sizes_of(*architecture.dense, setup, placement, *block);
+  return largest_block(architecture, setup);
+}
+
+StreamingNeed need_of(const DenseDecoder& decoder,
+                      const TrainSetup& setup,
+                      const PlacementSetup& placement,
+                      const Block& block) {
+  const Sizes sizes = sizes_of(decoder, setup, placement, block);
   StreamingNeed need;
-  const Sum gpu = sum_of_gpu(sizes, placement, *block, setup.gpu);
-  const Sum host = sum_of_host(sizes, placement, *block, need.bytes.pinned);
+  const Sum gpu = sum_of_gpu(sizes, placement, block, setup.gpu);
+  const Sum host = sum_of_host(sizes, placement, block, need.bytes.pinned);
   Sum disk;
   disk.add("the block store's blocks",
-           padded(block->weights) * architecture.dense->num_hidden_layers + Bytes(kPage));
+           padded(block.weights) * decoder.num_hidden_layers + Bytes(kPage));
   disk.add("embedding", sizes.table);
   disk.add("head", sizes.head);
   need.bytes.gpu = gpu.total();
@@ -246,6 +248,14 @@ Result<StreamingNeed> streaming_need(const Architecture& architecture,
                 host.as("/verdict/streaming/host_bytes"),
                 disk.as("/verdict/streaming/disk_bytes")};
   return need;
+}
+
+}  // namespace
+
+Result<StreamingNeed> streaming_need(const Architecture& architecture, const TrainSetup& setup) {
+  const Result<Block> block = streamed_block(architecture, setup);
+  if (!block) return block.error();
+  return need_of(*architecture.dense, setup, setup.placement, *block);
 }
 
 void judge_streaming(Report& report, StreamingNeed need) {
@@ -283,17 +293,19 @@ void add_streaming(Report& asked, std::string_view config_json, std::string_view
   if (!setup || setup->as_object() == nullptr ||
       !nothing_resident_fits(config_json, std::move(*setup)))
     return;
+  const Result<Block> block = streamed_block(asked.architecture, asked.setup);
+  if (!block) return;
+  const DenseDecoder& decoder = *asked.architecture.dense;
   // What the card holds goes to the host step by step until the card suffices.
   PlacementSetup placement;
-  Result<StreamingNeed> need = streaming_need(asked.architecture, asked.setup, placement);
+  StreamingNeed need = need_of(decoder, asked.setup, placement, *block);
   for (bool* moved : {&placement.activations_on_host, &placement.offload_adapters}) {
-    if (!need || need->bytes.gpu <= asked.verdict.usable) break;
+    if (need.bytes.gpu <= asked.verdict.usable) break;
     *moved = true;
-    need = streaming_need(asked.architecture, asked.setup, placement);
+    need = need_of(decoder, asked.setup, placement, *block);
   }
-  if (!need) return;
-  for (Provenance& term : need->terms) asked.provenance.push_back(std::move(term));
-  asked.verdict.streaming = std::move(need->bytes);
+  for (Provenance& term : need.terms) asked.provenance.push_back(std::move(term));
+  asked.verdict.streaming = std::move(need.bytes);
 }
 
 }  // namespace peakline

@@ -15,10 +15,9 @@ struct StreamingNeed {
   std::vector<Provenance> terms;  // what each number is made of
 };
 
-// Errors: a setting that a block's step does not know.
+// As setup.placement asks. Errors: a setting that a block's step does not know.
 [[nodiscard]] Result<StreamingNeed> streaming_need(const Architecture& architecture,
-                                                   const TrainSetup& setup,
-                                                   const PlacementSetup& placement);
+                                                   const TrainSetup& setup);
 
 // Where even the smallest resident run does not fit the card: verdict.streaming.
 void add_streaming(Report& asked, std::string_view config_json, std::string_view setup_json);

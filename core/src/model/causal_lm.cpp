@@ -109,11 +109,12 @@ void add_learned_positions(Engine& e,
   const Positions kind = model.options.positions;
   frame.counted = learned_positions(e, model, batch);
   const Tensor& position_ids = frame.counted.position_ids;
-  if (kind == Positions::Learned) frame.position_embeds = embed_positions(e, model, position_ids);
+  if (kind == Positions::Learned) {
+    frame.position_embeds = embed_positions(e, model, position_ids);
+    frame.hidden_states = e.add(frame.inputs_embeds, frame.position_embeds);
+  }
   // Positions that the mask counted are not given on.
   Tensor given = kind == Positions::LearnedCounted ? Tensor{} : position_ids;
-  if (kind == Positions::Learned)
-    frame.hidden_states = e.add(frame.inputs_embeds, frame.position_embeds);
   frame.masks = causal_masks(e, model, batch, given, frame.inputs_embeds.dtype());
   if (kind == Positions::Learned) return;
   frame.position_embeds = embed_positions(e, model, position_ids);

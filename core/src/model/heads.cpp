@@ -106,13 +106,18 @@ SplitHeads index_heads(Engine& e, Tensor projected, const ModelOptions& options)
 
 }  // namespace
 
+Tensor heads_together(Engine& e, Tensor attended) {
+  const Shape s = attended.sizes();
+  if (s.rank() == 0) return {};
+  Tensor turned = e.transpose(std::move(attended), 1, 2);
+  return e.reshape(std::move(turned), Shape{s[0], s[2], s[1] * s[3]});
+}
+
 // transformers 5.24, BloomAttention._merge_heads.
 Tensor merge_heads(Engine& e, Tensor context, std::int64_t batch) {
-  const std::int64_t heads = context.size(0) / batch;
-  const Shape split{batch, heads, context.size(1), context.size(2)};
+  const Shape split{batch, context.size(0) / batch, context.size(1), context.size(2)};
   Tensor x = e.view(std::move(context), split);
-  Tensor turned = e.transpose(std::move(x), 1, 2);
-  return e.reshape(std::move(turned), Shape{batch, split[2], heads * split[3]});
+  return heads_together(e, std::move(x));
 }
 
 Tensor view_heads(Engine& e, Tensor projected, const ModelOptions& options) {

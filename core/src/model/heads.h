@@ -14,6 +14,9 @@ struct SplitHeads {
 // [B, S, n * D] -> [B, n, S, D]
 [[nodiscard]] Tensor view_heads(Engine& e, Tensor projected, const ModelOptions& options);
 
+// [B, A, S, D] -> [B, S, A * D]
+[[nodiscard]] Tensor heads_together(Engine& e, Tensor attended);
+
 // [B * A, S, D] -> [B, S, A * D]
 [[nodiscard]] Tensor merge_heads(Engine& e, Tensor context, std::int64_t batch);
 

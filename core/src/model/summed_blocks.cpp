@@ -56,14 +56,6 @@ Attended biased_scores(Engine& e,
   return out;
 }
 
-// [B, A, S, D] -> [B, S, A * D]
-Tensor heads_together(Engine& e, Tensor attended) {
-  const Shape s = attended.sizes();
-  if (s.rank() == 0) return {};
-  Tensor turned = e.transpose(std::move(attended), 1, 2);
-  return e.reshape(std::move(turned), Shape{s[0], s[2], s[1] * s[3]});
-}
-
 // transformers 5.24, FalconAttention.forward. sdpa is called without grouped heads: where key and
 // value have fewer than the queries, no fused kernel takes them.
 Attended summed_attention(Engine& e,

@@ -69,8 +69,7 @@ void add_host(Report& report, const Events& events) {
   const TrainSetup& setup = report.setup;
   if (setup.trainer != Trainer::Transformers || !report.architecture.dense) return;
   const Bytes paged = paged_states(report, events);
-  const bool quantised = setup.method == Method::Qlora ||
-                         (setup.method == Method::Lora && setup.quantization.load_in_8bit);
+  const bool quantised = setup.method == Method::Qlora;  // an 8-bit base as well
   const Bytes loading =
       size_of(quantised ? largest_weight(*report.architecture.dense) : base_parameters(report),
               setup.dtype);

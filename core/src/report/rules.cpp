@@ -183,12 +183,6 @@ constexpr std::array kRules = {
          "gelu-written-out"},
 };
 
-const Rule* by_id(std::string_view id) {
-  const auto found =
-      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& rule) { return rule.id == id; });
-  return found == kRules.end() ? nullptr : &*found;
-}
-
 // "self_attn.q_proj", "mlp.down_proj": parts of a block that are no norm and no activation.
 bool is_projection(std::string_view module) {
   const auto has = [module](std::string_view part) {
@@ -278,14 +272,20 @@ std::span<const Rule> rules() {
   return kRules;
 }
 
+const Rule* find_rule(std::string_view id) {
+  const auto found =
+      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& rule) { return rule.id == id; });
+  return found == kRules.end() ? nullptr : &*found;
+}
+
 const Rule* rule_of(const EventTensor& tensor) {
-  return by_id(id_of(tensor));
+  return find_rule(id_of(tensor));
 }
 
 std::vector<SettingRule> rules_of(const TrainSetup& setup) {
   std::vector<SettingRule> found;
   const auto add = [&found](std::string_view id, std::string_view setting) {
-    if (const Rule* rule = by_id(id)) found.push_back({rule, setting});
+    if (const Rule* rule = find_rule(id)) found.push_back({rule, setting});
   };
   const bool prepared =
       std::any_of(setup.origins.begin(), setup.origins.end(), [](const ResolvedValue& value) {

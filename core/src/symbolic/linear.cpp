@@ -14,6 +14,12 @@ Tensor SymbolicEngine::mm(const Tensor& a, const Tensor& b) {
   return fresh("mm", Shape{a.size(0), b.size(1)}, a.dtype());
 }
 
+Tensor SymbolicEngine::sum_first(const Tensor& gradient) {
+  Shape rest;
+  for (int i = 1; i < gradient.sizes().rank(); ++i) rest.push_back(gradient.sizes()[i]);
+  return fresh("sum.dim_IntList", rest, gradient.dtype());
+}
+
 namespace {
 
 // mm_mat2_backward: for a column-major weight (w.t()) the product is taken transposed, so that the
@@ -99,11 +105,7 @@ void formula_embedding(SymbolicEngine& engine,
 // grad_output x dequantised weight; before it the bias's gradient, summed over the first dimension
 // only, the rest of the sum being autograd's.
 void formula_4bit(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
-  if (node.needs(1)) {
-    Shape rows;
-    for (int i = 1; i < incoming[0].sizes().rank(); ++i) rows.push_back(incoming[0].sizes()[i]);
-    outgoing[1] = engine.fresh("sum.dim_IntList", rows, incoming[0].dtype());
-  }
+  if (node.needs(1)) outgoing[1] = engine.sum_first(incoming[0]);
   if (!node.needs(0)) return;
   Tensor dequantised = engine.do_dequantize_4bit(*node.packed);
   Tensor factor = engine.to(std::move(dequantised), incoming[0].dtype());

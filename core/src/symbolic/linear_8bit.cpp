@@ -14,11 +14,7 @@ namespace {
 // The weight is read back whole, in the input's type.
 void formula_8bit(SymbolicEngine& engine, Node& node, Incoming& incoming, Gradients& outgoing) {
   const Tensor& gradient = incoming[0];
-  if (node.needs(1)) {
-    Shape rows;
-    for (int i = 1; i < gradient.sizes().rank(); ++i) rows.push_back(gradient.sizes()[i]);
-    outgoing[1] = engine.fresh("sum.dim_IntList", rows, gradient.dtype());
-  }
+  if (node.needs(1)) outgoing[1] = engine.sum_first(gradient);
   if (!node.needs(0)) return;
   const Shape& input = node.input_sizes(0);
   Tensor flat = engine.do_reshape(gradient, Shape{input.numel().count() / input[-1], node.number});

@@ -95,6 +95,8 @@ class SymbolicEngine final : public Engine {
   // at::sum_to: reduces a gradient to the shape its input had before broadcasting.
   Tensor sum_to(Tensor gradient, const Shape& shape);
   Tensor mm(const Tensor& a, const Tensor& b);
+  // gradient.sum(0), bitsandbytes' gradient of a bias.
+  Tensor sum_first(const Tensor& gradient);
   // A view of a fresh contiguous result that does not hold it as a base.
   Tensor unsafe_view(const Tensor& self, const Shape& shape);
 

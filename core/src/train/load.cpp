@@ -256,12 +256,15 @@ class Loader {
   // What is trained, in the type it is given by hand at last: TRL 1.16 casts what a quantised model
   // trains, but for DoRA's magnitudes; a plain loop takes float32.
   void add(Tensor& tensor, bool decays, bool embedding = false) {
-    if (!tensor.defined() || !tensor.requires_grad()) return;
-    if (by_hand_ && tensor.dtype() != *by_hand_) {
+    if (by_hand_ && tensor.requires_grad() && tensor.dtype() != *by_hand_) {
       ModuleScope scope(e_, "");
       tensor = parameter(tensor.sizes(), *by_hand_, "_to_copy", true);
     }
-    loaded_.trainable.push_back({tensor, decays, embedding});
+    add_as_is(tensor, decays, embedding);
+  }
+
+  void add_as_is(const Tensor& tensor, bool decays, bool embedding = false) {
+    if (tensor.requires_grad()) loaded_.trainable.push_back({tensor, decays, embedding});
   }
 
   void collect() {
@@ -302,10 +305,11 @@ class Loader {
     add(linear.bias, false);
     add(linear.lora_a, true);
     add(linear.lora_b, true);
-    const std::optional<DType> by_hand = by_hand_;
-    if (setup_.trainer != Trainer::None) by_hand_.reset();
-    add(linear.lora_magnitude, true);
-    by_hand_ = by_hand;
+    if (setup_.trainer == Trainer::None) {
+      add(linear.lora_magnitude, true);
+    } else {
+      add_as_is(linear.lora_magnitude, true);
+    }
   }
 
   Engine& e_;

@@ -43,6 +43,15 @@ constexpr std::int64_t kMinPagedElements = 100000;
 constexpr std::int64_t kStateBlock = 256;
 constexpr std::int64_t kCodeTable = 256;
 
+bool is_paged(const OptimizerRow& row, std::int64_t elements) {
+  return row.paged && elements >= kMinPagedElements;
+}
+
+// Rule R051: 8-bit states, except for embeddings and small tensors.
+bool is_8bit(const OptimizerRow& row, std::int64_t elements, bool embedding) {
+  return row.bits == 8 && !embedding && elements >= kMin8bitElements;
+}
+
 }  // namespace
 
 const OptimizerRow* find_optimizer(std::string_view optim) {
@@ -53,8 +62,8 @@ const OptimizerRow* find_optimizer(std::string_view optim) {
 }
 
 Bytes paged_state_bytes(const OptimizerRow& row, std::int64_t elements, bool embedding) {
-  if (!row.paged || elements < kMinPagedElements) return Bytes(0);
-  const bool in_8bit = row.bits == 8 && !embedding;
+  if (!is_paged(row, elements)) return Bytes(0);
+  const bool in_8bit = is_8bit(row, elements, embedding);
   const int moments = row.kind == Ademamix ? 3 : row.states;
   return size_of(Elements(elements), in_8bit ? DType::UInt8 : DType::Float32) * moments;
 }
@@ -161,12 +170,6 @@ void Optimizer::create_states_of(const Parameter& parameter) {
   }
 }
 
-// Rule R051: 8-bit states, except for embeddings and small tensors.
-bool Optimizer::is_8bit(const Parameter& parameter) const {
-  return row_->bits == 8 && !parameter.embedding &&
-         parameter.tensor.sizes().numel().count() >= kMin8bitElements;
-}
-
 void Optimizer::create_code_tables() {
   for (int i = 0; i < row_->states && !has_code_tables_; ++i)
     state("_to_copy", Shape{kCodeTable}, DType::Float32);
@@ -177,9 +180,9 @@ void Optimizer::create_code_tables() {
 void Optimizer::create_bitsandbytes_states(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.sizes();
   const std::int64_t elements = shape.numel().count();
-  const bool in_8bit = is_8bit(parameter);
+  const bool in_8bit = is_8bit(*row_, elements, parameter.embedding);
   if (in_8bit) create_code_tables();
-  const bool on_device = !row_->paged || elements < kMinPagedElements;
+  const bool on_device = !is_paged(*row_, elements);
   for (int i = 0; i < row_->states && on_device; ++i) {
     state("zeros_like", shape, in_8bit ? DType::UInt8 : DType::Float32);
   }
@@ -191,14 +194,14 @@ void Optimizer::create_bitsandbytes_states(const Parameter& parameter) {
 void Optimizer::create_ademamix_states(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.sizes();
   const std::int64_t elements = shape.numel().count();
-  const bool in_8bit = is_8bit(parameter);
+  const bool in_8bit = is_8bit(*row_, elements, parameter.embedding);
   if (in_8bit) {
     create_code_tables();
     const std::int64_t blocks = divide_up(elements, kStateBlock);
     state("zeros", Shape{2, blocks}, DType::Float32);
     state("zeros", Shape{blocks}, DType::Float32);
   }
-  if (row_->paged && elements >= kMinPagedElements) return;
+  if (is_paged(*row_, elements)) return;
   Shape both{2};
   for (int i = 0; i < shape.rank(); ++i) both.push_back(shape[i]);
   const DType dtype = in_8bit ? DType::UInt8 : DType::Float32;

@@ -54,7 +54,6 @@ class Optimizer {
   void create_states_of(const Parameter& parameter);
   void create_bitsandbytes_states(const Parameter& parameter);
   void create_ademamix_states(const Parameter& parameter);
-  [[nodiscard]] bool is_8bit(const Parameter& parameter) const;
   void create_code_tables();
   void step_adafactor(const std::vector<Parameter>& parameters);
   Tensor state(const char* op, const Shape& shape, DType dtype);
